@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(OPENCL REQUIRED IMPORTED_TARGET OpenCL)
+set(TPUCL_HAVE_CLBLAST OFF)
+if(TPUCL_WITH_CLBLAST)
+    pkg_check_modules(CLBLAST IMPORTED_TARGET clblast)
+    set(TPUCL_HAVE_CLBLAST ${CLBLAST_FOUND})
+endif()
+set(TPUCL_HAVE_OPENBLAS OFF)
+if(TPUCL_WITH_OPENBLAS)
+    pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
+    set(TPUCL_HAVE_OPENBLAS ${OPENBLAS_FOUND})
+endif()

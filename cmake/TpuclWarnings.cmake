@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings for our own code only: linked privately, so that users of the library never inherit them.
+add_library(tpucl_warnings INTERFACE)
+target_compile_options(tpucl_warnings INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+    -Wno-sign-conversion # indexes are int64_t and size_t side by side; -Wconversion keeps narrowing visible
+    -Werror)
+target_compile_options(tpucl_warnings INTERFACE -ffp-contract=off) # the numeric contract: no hidden fma
