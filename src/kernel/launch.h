@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A launch as plain data: which kernel, which arguments, which grid. Kernel plans produce launches,
+ * programs hold them, the executor binds and enqueues them.
+ *
+ * Tensors. A tensor argument becomes THREE OpenCL arguments: base buffer (cl_mem), element offset (ulong),
+ * and element stride from one core to the next (ulong; 0 for what stands once per device). In kernels these
+ * are written with TP_TENSOR and TP_AT of lib/tensor.clh.
+ *
+ * Cores. A program is for one core; the executor runs it for a wave of cores at once by multiplying
+ * global[2] by the number of cores in the wave. `grid_z` is global[2] of a single core: a kernel finds its
+ * core (counted within the wave) as get_group_id(2) / grid_z, its own z as get_group_id(2) % grid_z.
+ * local[2] is always 1. A launch over replicated tensors only (is_per_core false) runs once per device.
+ */
+#ifndef TP_KERNEL_LAUNCH_H
+#define TP_KERNEL_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum tp_arg_kind {
+    TP_ARG_TENSOR,    /* `tensor`: index into the buffer table of the owner (plan or program) */
+    TP_ARG_S32,       /* `s32` */
+    TP_ARG_U32,       /* `u32` */
+    TP_ARG_U64,       /* `u64` */
+    TP_ARG_F32,       /* `f32` */
+    TP_ARG_CORE_BASE, /* uint: global id of the wave's first core (keys random numbers) */
+    TP_ARG_CORE_STEP, /* uint: distance of global ids from one core of the wave to the next, usually 1 */
+    TP_ARG_STEP,      /* uint: number of the training step, from 0 */
+    TP_ARG_SEED,      /* ulong: the run's seed */
+    TP_ARG_LOCAL      /* __local memory of `u64` bytes */
+} tp_arg_kind;
+
+typedef struct tp_kernel_arg {
+    tp_arg_kind kind;
+    int32_t tensor;
+    uint64_t offset_elems; /* TP_ARG_TENSOR: added to the buffer's own offset */
+    union {
+        int32_t s32;
+        uint32_t u32;
+        uint64_t u64;
+        float f32;
+    };
+} tp_kernel_arg;
+
+typedef enum tp_launch_kind {
+    TP_LAUNCH_KERNEL,       /* one of our kernels */
+    TP_LAUNCH_CLBLAST_SGEMM /* library product: `gemm` describes it, `args` are the tensors A, B, C */
+} tp_launch_kind;
+
+/* Row-major C[batch][m][n] = A[batch][m][k] * B[batch][k][n], f32; transposed operands are stored [k][m], [n][k]. */
+typedef struct tp_library_gemm {
+    int64_t batch, m, n, k;
+    bool transpose_a, transpose_b;
+    int64_t lda, ldb, ldc;                      /* elements */
+    int64_t stride_a, stride_b, stride_c;       /* elements from one batch entry to the next */
+} tp_library_gemm;
+
+typedef struct tp_launch {
+    tp_launch_kind kind;
+    const char *label;   /* for listings and traces: "dense_1/dot_general mxu_register 14x32" */
+    const char *source;  /* OpenCL C with #include lines still in it; borrowed from the owner's arena */
+    const char *options; /* "-DTILE_M=14 ...", may be "" */
+    const char *entry;   /* kernel name in `source` */
+    const tp_kernel_arg *args;
+    int32_t arg_count;
+    size_t global[3], local[3]; /* for one core; local all 0 lets the driver choose */
+    size_t grid_z;              /* global[2] for one core */
+    bool is_per_core;
+    tp_library_gemm gemm;
+    double flops, bytes; /* per core, for reports: 2 per multiply-add; bytes read and written once */
+} tp_launch;
+
+#endif
