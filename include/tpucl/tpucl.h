@@ -4,6 +4,7 @@
 #define TPUCL_H
 
 #include <tpucl/export.h>
+#include <tpucl/log.h>
 #include <tpucl/status.h>
 #include <tpucl/version.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file that the build put into the library (kernels, configurations). Tables end with a NULL name. */
+ * A file that the build put into the library (kernels, configurations). Tables end with a NULL
+ * name. */
 #ifndef TP_CORE_EMBEDDED_H
 #define TP_CORE_EMBEDDED_H
 

@@ -5,8 +5,8 @@
  *   TP_TRY(tp_file_read(path, arena, &text));             returns on failure, adds to the trail
  *   TP_TRY_GOTO(status, tp_lane_open(dev, &lane), done);  sets status, jumps to the cleanup label
  *
- * The record is thread-local and of fixed size. Worker threads capture it into their task; the waiter
- * restores it, so that tpucl_last_error() works where the caller looks.
+ * The record is thread-local and of fixed size. Worker threads capture it into their task; the
+ * waiter restores it, so that tpucl_last_error() works where the caller looks.
  */
 #ifndef TP_CORE_STATUS_H
 #define TP_CORE_STATUS_H
@@ -50,7 +50,8 @@ void tp_error_clear(void);
         }                                                                                          \
     } while (0)
 
-/* An invariant of our own: aborts in a debug build (stack trace), is TPUCL_INTERNAL in a release build. */
+/* An invariant of our own: aborts in a debug build (stack trace), is TPUCL_INTERNAL in a release
+ * build. */
 #ifdef NDEBUG
 #define TP_CHECK(condition)                                                                        \
     do {                                                                                           \

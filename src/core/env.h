@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every environment variable that tpucl reads, in one table. An option or configuration key always
+ * wins over the variable. To add one, add a row: TP_ENV_LIST makes its id and its row in
+ * docs/environment.md. getenv() is called nowhere else (tools/check_layers looks). */
+#ifndef TP_CORE_ENV_H
+#define TP_CORE_ENV_H
+
+#include <stdint.h>
+#include "core/status.h"
+
+/* X(ID, "name", "value", "meaning") */
+#define TP_ENV_LIST(X)                                                                             \
+    X(CACHE_DIR, "TPUCL_CACHE_DIR", "folder",                                                      \
+      "compiled kernels and verdicts; default `$XDG_CACHE_HOME/tpucl`, then `~/.cache/tpucl`")     \
+    X(DATA_DIR, "TPUCL_DATA_DIR", "folder", "searched for data sets before the system's folders")  \
+    X(DEVICE, "TPUCL_DEVICE", "selector", "the default device, as for `--device`")                 \
+    X(DUMP, "TPUCL_DUMP", "folder",                                                                \
+      "graphs after each pass, programs and generated kernels go there")                           \
+    X(KERNEL_DIR, "TPUCL_KERNEL_DIR", "folder",                                                    \
+      "kernel sources are read from there instead of the library's own copy")                      \
+    X(LOG, "TPUCL_LOG", "off, error, warning, info, debug", "log level of the command line tool")  \
+    X(SYNC, "TPUCL_SYNC", "0 or 1", "1: wait after every launch, to find the one that fails")      \
+    X(THREADS, "TPUCL_THREADS", "1 to 1024", "host threads; default one per processor")            \
+    X(TRACE, "TPUCL_TRACE", "file", "a timeline is written there, in Chrome's trace format")       \
+    X(XDG_CACHE_HOME, "XDG_CACHE_HOME", "folder", "where caches belong by the XDG rules")          \
+    X(HOME, "HOME", "folder", "used when XDG_CACHE_HOME is not set")
+
+typedef enum tp_env_id {
+#define TP_ENV_ENUM(id, name, value, meaning) TP_ENV_##id,
+    TP_ENV_LIST(TP_ENV_ENUM)
+#undef TP_ENV_ENUM
+        TP_ENV_COUNT
+} tp_env_id;
+
+typedef struct tp_env_row {
+    const char *name, *value, *meaning;
+} tp_env_row;
+
+const tp_env_row *tp_env_describe(tp_env_id id);
+
+/* NULL when unset or empty. Borrowed, valid until the variable changes. */
+const char *tp_env_text(tp_env_id id);
+/* "1", "on", "true", "yes" (and their opposites; unset gives `fallback`). Anything else is
+ * TPUCL_INVALID_CONFIG with the variable's name. */
+tpucl_status tp_env_flag(tp_env_id id, bool fallback, bool *out_value) TPUCL_MUST_CHECK;
+tpucl_status tp_env_int(tp_env_id id, int64_t min, int64_t max, int64_t fallback,
+                        int64_t *out_value) TPUCL_MUST_CHECK;
+
+#endif
