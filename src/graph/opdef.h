@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an op must provide. One file per family in ops/ fills these in; everything else (inference,
+ * autodiff, compile, reference) works from this table and from traits, not from op names.
+ */
+#ifndef TP_GRAPH_OPDEF_H
+#define TP_GRAPH_OPDEF_H
+
+#include "graph/graph.h"
+
+typedef enum tp_op_class {
+    TP_OP_SOURCE,      /* input, variable, constant, iota, step: no inputs */
+    TP_OP_ELEMENTWISE, /* result element i depends on element i of each input; all shapes equal */
+    TP_OP_RANDOM,      /* element-wise source keyed by (seed, stream, core, step); recomputed, never
+                          stored */
+    TP_OP_BROADCAST,   /* broadcast_in_dim */
+    TP_OP_RESHAPE,     /* same elements in row-major order */
+    TP_OP_REINDEX,   /* transpose, slice, pad, reverse, concatenate: each result element reads <= 1
+                        element of some input */
+    TP_OP_REDUCE,    /* VPU reduction over attr `axes` by attr `kind` */
+    TP_OP_WINDOW,    /* reduce_window and its gradients */
+    TP_OP_MXU,       /* dot_general, convolution and its gradients */
+    TP_OP_COLLECTIVE /* all_reduce */
+} tp_op_class;
+
+/* A tensor in host memory, as the reference interpreter holds it: row-major, native dtype. */
+typedef struct tp_host_tensor {
+    tp_dtype dtype;
+    tp_shape shape;
+    void *data;
+} tp_host_tensor;
+
+/* What an evaluation may depend on besides its inputs. */
+typedef struct tp_eval_context {
+    uint64_t seed;
+    uint32_t core, step;
+} tp_eval_context;
+
+struct tp_opdef {
+    const char *name; /* StableHLO's name where it has the op */
+    tp_op_class op_class;
+    int32_t min_inputs, max_inputs;
+    const char *doc; /* one sentence for docs/ops.md */
+
+    /* The result's dtype and shape from inputs and attributes; fails with a sentence naming the
+     * shapes. */
+    tpucl_status (*infer)(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
+                          tp_shape *out_shape);
+
+    /* Appends nodes for the gradients. d_inputs[i] is set to a node, or left TP_NO_NODE where there
+     * is none. NULL: not differentiable (its inputs get no gradient through it). */
+    void (*gradient)(tp_graph *graph, tp_node_id node, tp_node_id d_result, tp_node_id *d_inputs);
+
+    /* The contract, on the host: fills out->data (allocated by the caller). f32 results are
+     * flushed. */
+    tpucl_status (*evaluate)(const tp_node *node, const tp_host_tensor *inputs,
+                             const tp_eval_context *context, tp_host_tensor *out);
+
+    /* ELEMENTWISE only: the value as an expression over kernels/lib/vpu.clh, with $0, $1, ... for
+     * the operands; e.g. "$0 + $1", "EM(exp)($0)", "VPU_SELECT($0, $1, $2)". In registers f32 and
+     * bf16 are VF (bf16 already rounded), s32 VI, u32 VU, pred a VI mask (0 or -1). May differ by
+     * operand dtype. Returns NULL and records an error when a dtype is not supported. */
+    const char *(*vpu)(const tp_graph *graph, const tp_node *node);
+    bool
+        may_make_subnormal; /* f32 result needs a flush after the expression (add, multiply, ...) */
+
+    /* Floating-point operations per call, for cost and bench (2 per multiply-add). NULL: one per
+     * element. */
+    double (*flops)(const tp_graph *graph, const tp_node *node);
+};
+
+/* Finds a definition by name; NULL when there is none. */
+const tp_opdef *tp_op_table_find(const tp_op_table *table, const char *name);
+
+#endif
