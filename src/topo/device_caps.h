@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an OpenCL device can do, as plain data: device/ fills it in, kernel/ and compile/ read it. So
- * compiling and planning need no OpenCL, and a test can describe any device it likes.
+ * What an OpenCL device can do, as plain data: device/ fills it in, kernel/ and compile/ read it.
+ * So compiling and planning need no OpenCL, and a test can describe any device it likes.
  */
 #ifndef TP_TOPO_DEVICE_CAPS_H
 #define TP_TOPO_DEVICE_CAPS_H
@@ -14,21 +14,22 @@ typedef struct tp_device_caps {
     char name[128], vendor[128], platform[128], driver[128], version[128]; /* as the driver says */
     tp_device_type type;
     uint32_t compute_units;
-    uint64_t max_work_group_size;        /* work-items */
+    uint64_t max_work_group_size; /* work-items */
     uint64_t max_work_item_sizes[3];
-    uint64_t memory_bytes;               /* global memory */
-    uint64_t max_allocation_bytes;       /* largest single buffer; often far below memory_bytes */
+    uint64_t memory_bytes;         /* global memory */
+    uint64_t max_allocation_bytes; /* largest single buffer; often far below memory_bytes */
     uint64_t local_memory_bytes;
-    bool local_memory_is_ordinary;       /* CPU devices: __local is plain memory, staging gains nothing */
-    uint64_t cache_bytes;                /* last-level, 0 when the driver does not say */
+    bool local_memory_is_ordinary; /* CPU devices: __local is plain memory, staging gains nothing */
+    uint64_t cache_bytes;          /* last-level, 0 when the driver does not say */
     uint32_t cache_line_bytes;
-    uint32_t base_address_align_bytes;   /* the driver reports bits; device/ converts */
-    uint32_t preferred_float_vector;     /* CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: 16 on AVX-512, 1 on most GPUs */
-    bool fma_is_fast;                    /* CL_FP_FMA in the single-precision config */
-    bool has_denormals;                  /* CL_FP_DENORM */
-    bool has_correct_divide_sqrt;        /* CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT */
+    uint32_t base_address_align_bytes; /* the driver reports bits; device/ converts */
+    uint32_t preferred_float_vector;   /* CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: 16 on AVX-512, 1 on
+                                          most GPUs */
+    bool fma_is_fast;                  /* CL_FP_FMA in the single-precision config */
+    bool has_denormals;                /* CL_FP_DENORM */
+    bool has_correct_divide_sqrt;      /* CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT */
     bool has_subgroups, has_fp16, has_fp64;
-    uint32_t max_sub_devices;            /* 0 or 1: cannot be split */
+    uint32_t max_sub_devices; /* 0 or 1: cannot be split */
     double profiling_resolution_ns;
 } tp_device_caps;
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The run configuration. One table (topo/config_table.h) lists every key with its type, default,
+ * range and sentence; the reader, --set overrides, help, docs/config.md and
+ * configs/schema/run.schema.json all come from it. Read-only after tp_config_resolve: thread-safe.
+ */
+#ifndef TP_TOPO_CONFIG_H
+#define TP_TOPO_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "core/json.h"
+#include "core/status.h"
+#include "topo/topology.h"
+
+typedef enum tp_config_loss {
+    TP_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
+    TP_LOSS_CATEGORICAL_CROSSENTROPY,
+    TP_LOSS_MEAN_SQUARED_ERROR
+} tp_config_loss;
+typedef enum tp_config_optimizer { TP_OPTIMIZER_SGD, TP_OPTIMIZER_ADAM } tp_config_optimizer;
+typedef enum tp_config_reduction { TP_REDUCTION_MEAN, TP_REDUCTION_SUM } tp_config_reduction;
+typedef enum tp_config_dataset {
+    TP_DATASET_FASHION_MNIST,
+    TP_DATASET_IDX,
+    TP_DATASET_NPY
+} tp_config_dataset;
+
+/* Lists of names and of numbers: borrowed from the configuration. */
+typedef struct tp_config_ints {
+    const int64_t *items;
+    size_t count;
+} tp_config_ints;
+typedef struct tp_config_strings {
+    const char *const *items;
+    size_t count;
+} tp_config_strings;
+
+typedef struct tp_config {
+    const char *name;
+    const char *topology;       /* built-in name or path */
+    const tp_json *model;       /* raw object, read by the model layer; never NULL */
+    tp_config_ints input_shape; /* of one example; count 0: taken from the data */
+    struct {
+        int32_t name; /* tp_config_loss */
+        bool from_logits;
+    } loss;
+    tp_config_strings metrics;
+    struct {
+        int32_t name;         /* tp_config_optimizer */
+        double learning_rate; /* 0: the optimizer's default (Keras: SGD 0.01, Adam 0.001) */
+        double momentum;      /* SGD */
+        bool nesterov;        /* SGD */
+        double beta_1, beta_2, epsilon; /* Adam */
+    } optimizer;
+    struct {
+        int32_t reduction;     /* tp_config_reduction */
+        tp_config_ints groups; /* core ids, group after group; count 0: one group of all cores */
+        int64_t group_size;    /* cores in each group; 0 when there are none */
+    } cross_shard;
+    int32_t precision;        /* tp_precision_policy; -1 until resolved when not given */
+    int32_t matmul_precision; /* tp_matmul_precision, likewise */
+    int32_t math;             /* tp_math, likewise */
+    int64_t global_batch; /* 0 until resolved when not given; afterwards per_core_batch * cores */
+    int64_t per_core_batch;
+    struct {
+        int32_t dataset; /* tp_config_dataset */
+        const char *folder;
+        struct {
+            const char *inputs, *labels; /* "" when not given */
+        } train, test;
+        double scale,
+            offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */
+        bool shuffle, repeat;
+        int64_t shuffle_buffer; /* examples; 0: the whole set */
+        int64_t prefetch;       /* batches */
+        double validation_split;
+    } data;
+    int64_t epochs;
+    int64_t steps; /* 0: as many as `epochs` needs */
+    int64_t steps_per_loop;
+    int64_t seed;
+    const char *output_dir; /* "": nothing is written */
+    int64_t log_every;      /* steps */
+    int64_t wave_cores;     /* 0: as many as memory allows */
+
+    const char *file;              /* for messages */
+    struct tp_config_store *store; /* documents and strings; which keys were given */
+} tp_config;
+
+/* Reads a file (or `text`, called `name` in messages), then applies `overrides` ("epochs=3",
+ * "optimizer.learning_rate=1e-2"; the value is JSON, or a string when it is not JSON). All problems
+ * are reported at once (TPUCL_INVALID_CONFIG). */
+tpucl_status tp_config_read_file(const char *path, const char *const *overrides,
+                                 size_t override_count, tp_config **out_config) TPUCL_MUST_CHECK;
+tpucl_status tp_config_parse(const char *text, size_t length, const char *name,
+                             const char *const *overrides, size_t override_count,
+                             tp_config **out_config) TPUCL_MUST_CHECK;
+void tp_config_destroy(tp_config *config);
+
+/* Whether the file or an override gave this key ("optimizer.momentum"). */
+bool tp_config_given(const tp_config *config, const char *path);
+
+/* Fills what the topology decides (precision, math, batch) and checks what depends on it: batch
+ * against cores, groups, wave size. All problems at once. */
+tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology) TPUCL_MUST_CHECK;
+
+/* Batch per core and in all from what the configuration gives (either, both, or neither: then
+ * `default_per_core`). Refused, naming both numbers and the nearest valid ones, when they do not
+ * fit. */
+tpucl_status tp_config_resolve_batch(const tp_config *config, int32_t cores,
+                                     int64_t default_per_core, int64_t *out_per_core,
+                                     int64_t *out_global) TPUCL_MUST_CHECK;
+
+/* The whole configuration with its defaults, keys in the table's order (tp_free). */
+tpucl_status tp_config_to_json(const tp_config *config, char **out_text) TPUCL_MUST_CHECK;
+/* Of the compact form of that text without `output_dir` and `log_every`, which change no result. */
+tpucl_status tp_config_sha256(const tp_config *config, char out_hex[65]) TPUCL_MUST_CHECK;
+
+/* Texts generated from the table (tp_free). */
+tpucl_status tp_config_schema(char **out_text) TPUCL_MUST_CHECK;   /* JSON Schema 2020-12 */
+tpucl_status tp_config_markdown(char **out_text) TPUCL_MUST_CHECK; /* the table of docs/config.md */
+tpucl_status tp_config_help(char **out_text) TPUCL_MUST_CHECK;     /* for a terminal */
+
+#endif
