@@ -32,6 +32,7 @@
 #include "core/arena.h"
 #include "core/status.h"
 #include "num/dtype.h"
+#include "num/init.h"
 #include "num/shape.h"
 
 typedef int32_t tp_node_id;
@@ -71,17 +72,6 @@ typedef struct tp_node {
     const char
         *name; /* scope path for messages and traces: "dense_1/kernel"; never NULL, may be "" */
 } tp_node;
-
-/* How a variable starts. Values come from Philox keyed by (run seed, hash of the variable's name).
- */
-typedef enum tp_init_kind {
-    TP_INIT_ZEROS,
-    TP_INIT_ONES,
-    TP_INIT_CONSTANT,        /* a */
-    TP_INIT_UNIFORM,         /* in [a, b) */
-    TP_INIT_NORMAL,          /* mean a, standard deviation b */
-    TP_INIT_TRUNCATED_NORMAL /* mean a, stddev b, cut at two stddevs, Keras' rule */
-} tp_init_kind;
 
 typedef struct tp_variable {
     const char *name; /* unique; "dense/kernel", "adam/dense/kernel/momentum" */
@@ -170,6 +160,11 @@ const tp_attr *tp_node_attr(const tp_node *node, const char *name);
 int64_t tp_node_attr_int(const tp_node *node, const char *name, int64_t fallback);
 double tp_node_attr_float(const tp_node *node, const char *name, double fallback);
 const char *tp_node_attr_text(const tp_node *node, const char *name, const char *fallback);
+/* The numbers of an INTS attribute, borrowed, and how many; NULL and 0 when it is absent. */
+const int64_t *tp_node_attr_ints(const tp_node *node, const char *name, int32_t *out_count);
+
+/* Whether it is a node of this op. For what traits cannot say; prefer traits. */
+bool tp_node_is(const tp_node *node, const char *op);
 
 /* out_is_replicated: caller's array of graph->node_count. */
 void tp_graph_mark_replicated(const tp_graph *graph, bool *out_is_replicated);

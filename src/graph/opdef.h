@@ -35,11 +35,22 @@ typedef struct tp_eval_context {
     uint32_t core, step;
 } tp_eval_context;
 
+/* One attribute that an op takes. tp_graph_add() refuses attributes that are not listed, of another
+ * kind, missing, or not among the choices, so that rules may rely on all of that. */
+typedef struct tp_attr_spec {
+    const char *name;
+    tp_attr_kind kind;
+    bool is_optional;
+    const char *choices; /* TEXT: "add|max|min"; NULL: any text */
+    const char *doc;     /* for docs/ops.md */
+} tp_attr_spec;
+
 struct tp_opdef {
     const char *name; /* StableHLO's name where it has the op */
     tp_op_class op_class;
     int32_t min_inputs, max_inputs;
     const char *doc; /* one sentence for docs/ops.md */
+    const tp_attr_spec *attrs; /* ends with a NULL name; NULL: the op takes none */
 
     /* The result's dtype and shape from inputs and attributes; fails with a sentence naming the
      * shapes. */
@@ -55,18 +66,36 @@ struct tp_opdef {
     tpucl_status (*evaluate)(const tp_node *node, const tp_host_tensor *inputs,
                              const tp_eval_context *context, tp_host_tensor *out);
 
-    /* ELEMENTWISE only: the value as an expression over kernels/lib/vpu.clh, with $0, $1, ... for
-     * the operands; e.g. "$0 + $1", "EM(exp)($0)", "VPU_SELECT($0, $1, $2)". In registers f32 and
-     * bf16 are VF (bf16 already rounded), s32 VI, u32 VU, pred a VI mask (0 or -1). May differ by
-     * operand dtype. Returns NULL and records an error when a dtype is not supported. */
+    /* ELEMENTWISE and RANDOM only: the value as an expression over kernels/lib/vpu.clh, with $0,
+     * $1, ... for the operands; e.g. "$0 + $1", "EM(exp)($0)", "VPU_SELECT($0, $1, $2)". May differ
+     * by operand dtype. Static, or in the graph's arena. NULL, with the error recorded, when a dtype
+     * is not supported. See "Expressions" below. */
     const char *(*vpu)(const tp_graph *graph, const tp_node *node);
-    bool
-        may_make_subnormal; /* f32 result needs a flush after the expression (add, multiply, ...) */
+    /* The f32 result of `vpu` needs a flush (add, multiply, ...; never compare, select, negate). */
+    bool may_make_subnormal;
 
     /* Floating-point operations per call, for cost and bench (2 per multiply-add). NULL: one per
      * element. */
     double (*flops)(const tp_graph *graph, const tp_node *node);
 };
+
+/* Expressions. In registers f32 and bf16 are VF (bf16 already rounded), s32 VI, u32 and u8 VU, pred a
+ * VI mask (0 or -1). Every operand is used as a primary expression, so the generator must put
+ * parentheses around what it substitutes. Besides the operators + - * & | ^ ~ of OpenCL C, casts of
+ * literals ((VF)(1.0f)), and floor ceil rint fabs abs max min on matching types, ops may use
+ *     EM(name)(x), EM(name)(x, y)   the exact functions of num/exact_math.h; EM(maximum) and
+ *                                   EM(minimum) propagate NaN and order -0 below +0
+ *     VPU_SELECT(mask, a, b)        a where the mask is set; a and b VF, VI or VU
+ *     VPU_EQ NE LT LE GT GE (a, b)  VF, VI or VU operands of one type; a mask, for scalars too
+ *     VPU_AS_VI(x), VPU_AS_VU(x), VPU_AS_VF(x)   the same bits
+ *     VPU_F_FROM_I(x), VPU_F_FROM_U(x)           to nearest, ties to even
+ *     VPU_I_FROM_F(x), VPU_U_FROM_F(x)           towards zero, saturating, NaN gives 0
+ * A convert to bf16, like every other op with a bf16 result, gives the f32 value; the generator rounds
+ * it to bf16, as it flushes f32 results where may_make_subnormal says so. RANDOM ops have no operands
+ * and use, with the op's stream id as a literal,
+ *     VPU_RANDOM_BITS(stream)       VU: word of Philox for this element, see num/philox.h
+ *     VPU_RANDOM_UNIFORM(stream)    VF in [0, 1)
+ *     VPU_RANDOM_NORMAL(stream)     VF */
 
 /* Finds a definition by name; NULL when there is none. */
 const tp_opdef *tp_op_table_find(const tp_op_table *table, const char *name);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ops as C functions, one per op, so that models and optimizers read as mathematics:
+ *     tp_node_id y = tp_op_add(g, tp_op_matmul(g, x, w, "default"), bias);
+ *
+ * Every call appends a node and returns its id, or records the mistake (see graph.h) and returns
+ * TP_NO_NODE. Arrays are borrowed for the call.
+ *
+ * Convenience that the ops themselves do not have: binary wrappers, tp_op_compare and tp_op_select
+ * broadcast their operands by NumPy's rule with explicit broadcast_in_dim nodes. Nothing converts dtypes
+ * silently: operands of different dtype are a mistake.
+ *
+ * Kinds of reductions, directions and precisions are the texts that the ops take:
+ *     kind       add max min multiply and or
+ *     direction  EQ NE LT LE GT GE
+ *     precision  default high highest f32
+ */
+#ifndef TP_GRAPH_BUILDER_H
+#define TP_GRAPH_BUILDER_H
+
+#include "graph/graph.h"
+
+/* ---- sources ---- */
+tp_node_id tp_op_constant(tp_graph *graph, tp_dtype dtype, tp_shape shape, const void *data);
+/* A scalar; `value` is rounded to the dtype (integers must be exact). */
+tp_node_id tp_op_scalar(tp_graph *graph, tp_dtype dtype, double value);
+/* A scalar broadcast to `shape`. */
+tp_node_id tp_op_fill(tp_graph *graph, tp_dtype dtype, tp_shape shape, double value);
+tp_node_id tp_op_iota(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t axis);
+/* s32 scalar: number of the training step, from 0. */
+tp_node_id tp_op_step(tp_graph *graph);
+
+/* Values that differ from core to core and from step to step. `stream` tells one random op of a graph
+ * from another: equal streams give equal numbers. */
+tp_node_id tp_op_uniform(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t stream); /* [0, 1) */
+tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t stream); /* N(0, 1) */
+/* pred: true with `probability`. */
+tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, int64_t stream);
+
+/* ---- element-wise, one operand ---- */
+#define TP_UNARY_OPS(X)                                                                                   \
+    X(abs) X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt)       \
+    X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil) X(round_nearest_even)  \
+    X(not) X(is_finite)
+#define TP_DECLARE_UNARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a);
+TP_UNARY_OPS(TP_DECLARE_UNARY)
+#undef TP_DECLARE_UNARY
+
+/* The same value in another dtype; returns `a` itself when it has that dtype. */
+tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype);
+
+/* ---- element-wise, two operands of one dtype, broadcast by NumPy's rule ---- */
+#define TP_BINARY_OPS(X)                                                                                  \
+    X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or) X(xor)
+#define TP_DECLARE_BINARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b);
+TP_BINARY_OPS(TP_DECLARE_BINARY)
+#undef TP_DECLARE_BINARY
+
+/* pred */
+tp_node_id tp_op_compare(tp_graph *graph, const char *direction, tp_node_id a, tp_node_id b);
+/* on_true where pred is set, else on_false. */
+tp_node_id tp_op_select(tp_graph *graph, tp_node_id pred, tp_node_id on_true, tp_node_id on_false);
+/* min(max(a, low), high); low and high are scalars or of a's shape. */
+tp_node_id tp_op_clamp(tp_graph *graph, tp_node_id low, tp_node_id a, tp_node_id high);
+
+/* With a scalar constant of a's dtype and shape as second operand. */
+tp_node_id tp_op_add_scalar(tp_graph *graph, tp_node_id a, double value);
+tp_node_id tp_op_multiply_scalar(tp_graph *graph, tp_node_id a, double value);
+
+/* ---- shape ---- */
+/* axes[i]: the result's axis for axis i of `a`, rising; a dim of 1 is repeated. */
+tp_node_id tp_op_broadcast_in_dim(tp_graph *graph, tp_node_id a, tp_shape shape, const int64_t *axes);
+/* NumPy's rule: aligned at the last axis. Returns `a` itself when it has that shape. */
+tp_node_id tp_op_broadcast_to(tp_graph *graph, tp_node_id a, tp_shape shape);
+tp_node_id tp_op_reshape(tp_graph *graph, tp_node_id a, tp_shape shape);
+/* Axis i of the result is axis axes[i] of `a`. */
+tp_node_id tp_op_transpose(tp_graph *graph, tp_node_id a, const int64_t *axes);
+/* [start, limit) with stride in every axis. strides NULL: all 1. */
+tp_node_id tp_op_slice(tp_graph *graph, tp_node_id a, const int64_t *start, const int64_t *limit,
+                       const int64_t *strides);
+/* low, high: elements of `value` (scalar) before and after each axis, may be negative (cut);
+ * interior: between neighbours, NULL: none. */
+tp_node_id tp_op_pad(tp_graph *graph, tp_node_id a, tp_node_id value, const int64_t *low,
+                     const int64_t *high, const int64_t *interior);
+/* Any number of parts: chained where a node takes no more. */
+tp_node_id tp_op_concatenate(tp_graph *graph, const tp_node_id *parts, int32_t count, int64_t axis);
+tp_node_id tp_op_reverse(tp_graph *graph, tp_node_id a, const int64_t *axes, int32_t count);
+
+/* ---- reductions and windows ---- */
+/* Drops the axes. count 0: all axes, giving a scalar. */
+tp_node_id tp_op_reduce(tp_graph *graph, tp_node_id a, const char *kind, const int64_t *axes,
+                        int32_t count);
+
+/* Windows over the two middle axes of an NHWC image. */
+typedef struct tp_window {
+    int64_t size[2];    /* height, width; not used by convolutions, whose filter says it */
+    int64_t strides[2];
+    int64_t padding[4]; /* top, bottom, left, right */
+    int64_t dilation[2]; /* convolutions only; 0 reads as 1 */
+} tp_window;
+
+/* kind add or max; padding counts as 0 or -infinity. */
+tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, const tp_window *window);
+/* Gradient of the max window: each d goes to the first maximum of its window in `a`. */
+tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d,
+                                    const tp_window *window);
+/* Gradient of the add window: each d goes to all of its window. */
+tp_node_id tp_op_reduce_window_grad(tp_graph *graph, tp_node_id d, tp_shape input_shape,
+                                    const tp_window *window);
+
+/* ---- MXU; results are f32 ---- */
+typedef struct tp_dot_dims {
+    int64_t lhs_batch[TP_MAX_RANK], rhs_batch[TP_MAX_RANK];
+    int64_t lhs_contract[TP_MAX_RANK], rhs_contract[TP_MAX_RANK];
+    int32_t batch_count, contract_count;
+} tp_dot_dims;
+
+/* Result: batch dims, then what is left of lhs, then what is left of rhs. */
+tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const tp_dot_dims *dims,
+                             const char *precision);
+/* [..., k] x [k, n]: contracts the last axis of lhs with the first of rhs. */
+tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const char *precision);
+/* x [images, h, w, ci] with w [kh, kw, ci, co] gives [images, oh, ow, co]. */
+tp_node_id tp_op_convolution(tp_graph *graph, tp_node_id x, tp_node_id w, const tp_window *window,
+                             const char *precision);
+/* d [images, oh, ow, co] with w gives the gradient of x, which has `input_shape`. */
+tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_id w,
+                                        tp_shape input_shape, const tp_window *window,
+                                        const char *precision);
+/* x with d gives the gradient of w, which has `filter_shape`. */
+tp_node_id tp_op_convolution_filter_grad(tp_graph *graph, tp_node_id x, tp_node_id d,
+                                         tp_shape filter_shape, const tp_window *window,
+                                         const char *precision);
+
+/* ---- cross-core ---- */
+/* Sum over the cores of the replica group; f32 only. The result is replicated. */
+tp_node_id tp_op_all_reduce(tp_graph *graph, tp_node_id a);
+
+#endif

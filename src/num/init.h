@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a variable starts. The values depend on the run's seed and the variable's name alone, so that
+ * every run, on any devices, starts from the same bits: Philox keyed by (seed, hash of the name), counter
+ * = element index.
+ */
+#ifndef TP_NUM_INIT_H
+#define TP_NUM_INIT_H
+
+#include <stdint.h>
+#include "core/status.h"
+#include "num/dtype.h"
+
+typedef enum tp_init_kind {
+    TP_INIT_ZEROS,
+    TP_INIT_ONES,
+    TP_INIT_CONSTANT,         /* a */
+    TP_INIT_UNIFORM,          /* in [a, b) */
+    TP_INIT_NORMAL,           /* mean a, standard deviation b */
+    TP_INIT_TRUNCATED_NORMAL, /* mean a, stddev b; draws beyond two stddevs are drawn again */
+    TP_INIT_KIND_COUNT        /* how many there are; not a kind */
+} tp_init_kind;
+
+/* "zeros", "ones", "constant", "uniform", "normal", "truncated_normal". Static. */
+const char *tp_init_kind_name(tp_init_kind kind);
+tpucl_status tp_init_kind_parse(const char *name, tp_init_kind *out_kind);
+
+/* Fills `out` (elems elements of dtype, caller's). Random kinds need f32 or bf16; CONSTANT must be a
+ * value of the dtype for integers. TPUCL_INVALID_ARGUMENT otherwise. */
+tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *name, uint64_t seed,
+                          tp_dtype dtype, int64_t elems, void *out);
+
+#endif
