@@ -16,7 +16,8 @@
 typedef struct tp_kernel tp_kernel;
 
 /* TPUCL_NOT_FOUND when the program has no such entry. */
-tpucl_status tp_kernel_create(tp_program *program, const char *entry, tp_kernel **out_kernel);
+tpucl_status tp_kernel_create(tp_device_program *program, const char *entry,
+                              tp_kernel **out_kernel);
 void tp_kernel_destroy(tp_kernel *kernel);
 
 tpucl_status tp_kernel_set_buffer(tp_kernel *kernel, uint32_t index, const tp_buffer *buffer);

@@ -14,7 +14,7 @@
 
 #include "device/device.h"
 
-typedef struct tp_program tp_program;
+typedef struct tp_device_program tp_device_program;
 
 typedef struct tp_program_source {
     const char *label;   /* for messages: "mxu_register", "vpu cluster 12" */
@@ -29,8 +29,8 @@ const char *tp_device_build_options(const tp_device *device);
 /* The caller gets a reference and releases it. Programs with equal source and options are one
  * program. */
 tpucl_status tp_program_build(tp_device *device, const tp_program_source *source,
-                              tp_program **out_program);
-void tp_program_release(tp_program *program);
+                              tp_device_program **out_program);
+void tp_program_release(tp_device_program *program);
 
 typedef struct tp_build_progress {
     uint32_t done, total;
@@ -45,7 +45,7 @@ typedef void (*tp_build_callback)(const tp_build_progress *progress, void *user)
  * out and the first error in the order of `sources` is reported. */
 tpucl_status tp_program_build_many(tp_device *device, const tp_program_source *sources,
                                    uint32_t count, uint32_t threads, tp_build_callback callback,
-                                   void *user, tp_program **out_programs);
+                                   void *user, tp_device_program **out_programs);
 
 /* How long building took on this device so far, and how often it was avoided. */
 typedef struct tp_build_stats {
