@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Second tier: a whole run from one configuration file (docs/config.md): topology, model, data,
+ * optimizer. This is what the command line tool is made of. May change in a minor version.
+ * tpucl_run is thread-compatible, except tpucl_run_stop. */
+#ifndef TPUCL_RUN_H
+#define TPUCL_RUN_H
+
+#include <tpucl/runtime.h>
+#include <tpucl/trainer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tpucl_run tpucl_run;
+
+typedef struct tpucl_run_options {
+    size_t struct_size;
+    const char *config_file;      /* or: */
+    const char *config_text;      /* JSON; used when there is no file */
+    const char *const *overrides; /* "key.path=value" each */
+    int32_t override_count;
+    const char *device; /* as in tpucl_runtime_options; these three win over the topology's */
+    int32_t split;
+    bool synchronous;
+} tpucl_run_options;
+
+static inline tpucl_run_options tpucl_run_options_default(void)
+{
+    tpucl_run_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    return options;
+}
+
+/* What the configuration came to. Strings are borrowed from the run. */
+typedef struct tpucl_run_info {
+    const char *name, *topology, *precision, *optimizer;
+    char config_sha256[65];
+    int32_t cores, devices;
+    int64_t per_core_batch, global_batch;
+    int64_t train_examples, test_examples;
+    int64_t steps, steps_per_epoch, epochs;
+    uint64_t parameter_count;
+    uint64_t peak_core_bytes, variable_bytes;
+    double flops_per_core_step;
+    const char *output_dir; /* "" when nothing is written */
+} tpucl_run_info;
+
+typedef struct tpucl_epoch {
+    int64_t epoch; /* from 1 */
+    int64_t steps;
+    double seconds, examples_per_second; /* training alone */
+    double train_loss, train_accuracy;   /* means over the epoch; accuracy -1 when not asked for */
+    double eval_loss, eval_accuracy;     /* on the test part; loss -1 when there is none */
+    double eval_seconds;
+} tpucl_epoch;
+
+typedef struct tpucl_progress {
+    int64_t step, steps;   /* done, in all */
+    int64_t epoch, epochs; /* running (from 1), in all */
+    double loss;           /* latest that was read back; NaN before the first */
+    double examples_per_second;
+} tpucl_progress;
+
+/* Called on the training thread; either may be NULL. */
+typedef struct tpucl_run_callbacks {
+    void (*progress)(void *user, const tpucl_progress *progress); /* after each loop of steps */
+    void (*epoch)(void *user, const tpucl_epoch *epoch);
+    void *user;
+} tpucl_run_callbacks;
+
+/* Shares of the time of steps; they add up to one. */
+typedef struct tpucl_breakdown {
+    double input, compute, memory, idle;
+    char verdict[256]; /* one sentence */
+} tpucl_breakdown;
+
+typedef struct tpucl_run_result {
+    int64_t steps;
+    int32_t epoch_count;
+    const tpucl_epoch *epochs; /* borrowed until the run's next call */
+    char params_sha256[65];
+    tpucl_breakdown breakdown;
+    double first_step_seconds; /* from tpucl_run_create to the end of the first step */
+    double build_seconds;      /* of it, spent building kernels */
+    bool interrupted;
+} tpucl_run_result;
+
+/* Reads, checks (all problems at once), opens data and devices, compiles. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_create(const tpucl_run_options *options,
+                                                         tpucl_run **out_run);
+TPUCL_API void tpucl_run_destroy(tpucl_run *run);
+TPUCL_API const tpucl_run_info *tpucl_run_get_info(const tpucl_run *run);
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index,
+                                                              tpucl_device_info *out_info);
+
+/* Trains to the end. With an `output_dir` it leaves params.safetensors, config.json and result.json
+ * there. Stopped by tpucl_run_stop: TPUCL_INTERRUPTED, with the same files of the steps done. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_train(tpucl_run *run,
+                                                        const tpucl_run_callbacks *callbacks,
+                                                        tpucl_run_result *out_result);
+/* The test part, or the train part when `part` says "train". */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part,
+                                                           tpucl_epoch *out_result);
+/* From a params.safetensors; names, shapes and dtypes must be the model's. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_load_params(tpucl_run *run, const char *path);
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_params_sha256(tpucl_run *run, char out_hex[65]);
+/* The result as docs/json.md describes; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text);
+
+/* Asks a training to end after the step that is running. May be called from a signal handler and
+ * from any thread. */
+TPUCL_API void tpucl_run_stop(tpucl_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
