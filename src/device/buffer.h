@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory. Buffers are reference-counted, because work in flight outlives the call that
- * enqueued it. Every allocation is checked against the device's largest single allocation and its
- * memory before OpenCL is asked, so the message has all the numbers (TPUCL_OUT_OF_DEVICE_MEMORY).
+ * Device memory. Buffers are reference-counted, because work in
+ * flight outlives the call that enqueued it. Every allocation is checked against the device's
+ * largest single allocation and its memory before OpenCL is asked, so the message has all the
+ * numbers (TPUCL_OUT_OF_DEVICE_MEMORY).
  *
  * Transfers take a wait list (NULL and 0: nothing) and an optional out_event (NULL: none is made).
  * With `is_blocking` they return when the data has arrived; otherwise the host memory must stay as
- * it is until the event is done. Ranges are checked against the buffer.
+ * it is until the event is done. Ranges are checked against the buffer; a range of zero bytes does
+ * nothing but order.
  *
- * Guard zones (tp_device_options.guard_zones): TP_GUARD_BYTES of 0xA5 before and behind every
- * buffer, checked by tp_buffer_check_guards. Buffers then start at another address, nothing else
- * differs.
+ * Guard zones (tp_device_options.guard_zones): TP_GUARD_BYTES of TP_GUARD_PATTERN before and behind
+ * every buffer, checked by tp_buffer_check_guards. Buffers then start at another address, nothing
+ * else differs.
  */
 #ifndef TP_DEVICE_BUFFER_H
 #define TP_DEVICE_BUFFER_H

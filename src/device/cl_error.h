@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCL's error codes as names, hints and tpucl_status, and the two macros for its two calling
- * shapes:
+ * OpenCL's error codes as names, hints and tpucl_status, and
+ * the two macros for its two calling shapes:
  *
- *   TP_CL_TRY(cl->Finish(queue), "clFinish", "compute lane of '%s'", name);      the call returns
- * cl_int cl_int code; cl_mem mem = cl->CreateBuffer(context, flags, bytes, NULL, &code);
- *   TP_CL_TRY_OUT(mem, code, "clCreateBuffer", "%zu bytes for '%s'", bytes, label);   handle and
- * code
+ *   TP_CL_TRY(cl->Finish(queue), "clFinish", "compute lane of '%s'", name);
+ *       the call returns a cl_int
+ *   cl_int code;
+ *   cl_mem mem = cl->CreateBuffer(context, flags, bytes, NULL, &code);
+ *   TP_CL_TRY_OUT(mem, code, "clCreateBuffer", "%zu bytes for '%s'", bytes, label);
+ *       the call returns a handle and fills in a cl_int
  *
  * Both return from the function on failure. The message reads
  *   clCreateBuffer failed with CL_OUT_OF_RESOURCES (-5): 123 bytes for 'w'; the device ran out of
- * ... and the error record's foreign code is the cl_int. TP_CL_FAIL is the same for cleanup paths.
+ *   ...
+ * and the error record's foreign code is the cl_int. TP_CL_FAIL is the same for cleanup paths.
  */
 #ifndef TP_DEVICE_CL_ERROR_H
 #define TP_DEVICE_CL_ERROR_H

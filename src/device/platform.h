@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What OpenCL devices there are, and which one a selector means. One enumeration serves `tpucl
- * devices` and every run, so that what is listed is what can be opened.
+ * What OpenCL devices there are, and which one a selector
+ * means. One enumeration serves `tpucl devices` and every run, so that what is listed is what can
+ * be opened.
  *
  * Broken, empty and missing drivers never make it fail: they are left out and a note says why.
  * Platforms are ordered by name, then version, so that selectors do not depend on the loader's
  * order.
  *
  * Selectors
- *   3               the device at that index of the list
- *   0:1             device 1 of platform 0
- *   gpu cpu accelerator    devices of that type; the first one where one is wanted
- *   any other text  case-insensitive part of a device's, vendor's or platform's name; must be
- * unambiguous where one device is wanted SELECTOR/n      the same device split into n equal
- * sub-devices
- *   "" or NULL      TPUCL_DEVICE; without that the first GPU, else accelerator, else CPU
+ *   3                     the device at that index of the list
+ *   0:1                   device 1 of platform 0
+ *   gpu cpu accelerator   devices of that type; the first one where one is wanted
+ *   any other text        case-insensitive part of a device's, vendor's or platform's name; must be
+ *                         unambiguous where one device is wanted
+ *   SELECTOR/n            the same device, split into n equal sub-devices
+ *   "" or NULL            TPUCL_DEVICE; without that the first GPU, else accelerator, else CPU
  *
  * Threads: a list is read-only after creation and may be shared.
  */
@@ -27,7 +28,8 @@
 #include "topo/device_caps.h"
 
 typedef struct tp_device_entry {
-    char selector[24]; /* "0:1" */
+    char selector[24];          /* "0:1" */
+    char platform_version[128]; /* as the driver says */
     uint32_t platform_index, device_index;
     tp_device_caps caps;
     tp_quirks quirks;

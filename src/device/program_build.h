@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Source text to program to kernels. A device keeps every program it has built (memory cache) until
- * it is closed or tp_device_forget_programs is called; behind that stands the disk cache of its
- * options.
+ * Source text to program. A device keeps every program it has
+ * built (memory cache) until it is closed or tp_device_forget_programs is called; behind that
+ * stands the disk cache of its options.
  *
  * The source must be complete: #include lines are resolved before (kernel/source.h). Build options
  * are, in this order: what the device needs (tp_device_build_options), then the caller's.
@@ -16,11 +16,11 @@
 
 typedef struct tp_device_program tp_device_program;
 
-typedef struct tp_program_source {
+typedef struct tp_device_program_source {
     const char *label;   /* for messages: "mxu_register", "vpu cluster 12" */
     const char *source;  /* OpenCL C */
     const char *options; /* "-DTILE_M=14", "" or NULL */
-} tp_program_source;
+} tp_device_program_source;
 
 /* "-cl-std=CL1.2 -DTP_HAS_FMA=1 ...", derived from the capabilities and quirks; see
  * docs/precision.md. Borrowed. */
@@ -28,9 +28,9 @@ const char *tp_device_build_options(const tp_device *device);
 
 /* The caller gets a reference and releases it. Programs with equal source and options are one
  * program. */
-tpucl_status tp_program_build(tp_device *device, const tp_program_source *source,
-                              tp_device_program **out_program);
-void tp_program_release(tp_device_program *program);
+tpucl_status tp_device_program_build(tp_device *device, const tp_device_program_source *source,
+                                     tp_device_program **out_program);
+void tp_device_program_release(tp_device_program *program);
 
 typedef struct tp_build_progress {
     uint32_t done, total;
@@ -43,9 +43,10 @@ typedef void (*tp_build_callback)(const tp_build_progress *progress, void *user)
 /* Builds all, `threads` at a time (0: as many as the host has processors, at most 8). The callback
  * (may be NULL) comes from any of these threads, never two at once. On failure nothing is handed
  * out and the first error in the order of `sources` is reported. */
-tpucl_status tp_program_build_many(tp_device *device, const tp_program_source *sources,
-                                   uint32_t count, uint32_t threads, tp_build_callback callback,
-                                   void *user, tp_device_program **out_programs);
+tpucl_status tp_device_program_build_many(tp_device *device,
+                                          const tp_device_program_source *sources, uint32_t count,
+                                          uint32_t threads, tp_build_callback callback, void *user,
+                                          tp_device_program **out_programs);
 
 /* How long building took on this device so far, and how often it was avoided. */
 typedef struct tp_build_stats {
@@ -56,5 +57,11 @@ void tp_device_get_build_stats(const tp_device *device, tp_build_stats *out_stat
 
 /* Drops the memory cache's references. */
 void tp_device_forget_programs(tp_device *device);
+
+/* Programs that were built from source go to the disk cache in the background, at low priority,
+ * once nothing was built for a while. This waits until that is done: before measuring anything
+ * after a cold start, or to be sure that the next start is warm. Closing a device does not wait;
+ * what is not stored by then is stored by a later run. */
+void tp_device_save_programs(tp_device *device);
 
 #endif

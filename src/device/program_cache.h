@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Program binaries on disk, so that a second start does not compile.
  *
- * Key       SHA-256 over: format version, tpucl version, device name, driver version, device
- * version, platform name and version, number of compute units, build options, source text; each
- * with its length in front. Whatever of these changes gives another file; nothing is ever updated
- * in place. File      <folder>/<first two hex digits>/<key in hex>.clbin, little-endian: 0   8
- * magic "TPUCLBIN" 8   4  format version (TP_PROGRAM_CACHE_FORMAT) 12   4  CRC-32C of everything
- * from offset 16 on 16  32  key 48   8  payload length in bytes 56   .  payload: the driver's
- * program binary Bump the format version when this layout or the meaning of a key field changes.
- * Folder    $TPUCL_CACHE_DIR, else $XDG_CACHE_HOME/tpucl, else $HOME/.cache/tpucl; "programs" below
- * it. Writers   write a file aside under a name of their own and rename it, so readers see all or
- * nothing; two writers of one key write the same content, and the later rename wins. Readers trust
- * nothing: a wrong magic, version, key, length or checksum, or a binary that the driver refuses,
- * counts as a miss, and the file is written anew from source. A cache that cannot be written
- * (read-only, full disk) is no error: the program is built from source and a note says so. Size at
- * most max_bytes; when a store goes beyond it, the least recently used files (by access mark: a hit
- * touches the file's modification time) go until three quarters are left. Threads   a cache may be
- * shared by any number of threads, devices and processes.
+ * Key      SHA-256 over format version, tpucl version, device name, driver version, device version,
+ *          platform name, platform version, build options, source text, each with its terminating
+ *          zero. Whatever of these changes gives another file; nothing is ever updated in place.
+ * File     <folder>/<key in hex>.clbin, little-endian:
+ *              0   8  magic "TPUCLBIN"
+ *              8   4  format version (TP_PROGRAM_CACHE_FORMAT)
+ *             12   4  CRC-32 (zlib's) of everything from offset 16 on
+ *             16  32  key
+ *             48   8  payload length in bytes
+ *             56   -  payload: the driver's program binary
+ *          Raise the format version when this layout or the meaning of a key field changes.
+ * Folder   "programs" in $TPUCL_CACHE_DIR, else in $XDG_CACHE_HOME/tpucl, else in
+ *          $HOME/.cache/tpucl.
+ * Writers  write a file aside and rename it, so readers see all or nothing. Two writers of one key
+ *          write equally good content, and the later rename wins. No locks.
+ * Readers  trust nothing: a wrong magic, version, key, length or checksum, or a binary that the
+ *          driver refuses, counts as a miss; the file is removed and the program built from source.
+ *          A cache that cannot be written (read-only, full disk) is no error: it only stays cold.
+ * Size     at most max_bytes: a store that goes beyond removes the least recently used files (a hit
+ *          sets the file's modification time) until three quarters are left.
+ * Threads  a cache may be shared by any number of threads, devices and processes.
+ *
+ * What is worth storing was measured with PoCL 3.1, 25 programs, two cores: cold 6.7 s (half in
+ * clBuildProgram, half in the first launches, where PoCL compiles work-group functions); from
+ * source with PoCL's own cache warm 0.54 s, all of it in clBuildProgram; from our binaries 0.06 s,
+ * when they were taken after the first launches, but 3.6 s when taken before. Asking PoCL for a
+ * binary costs 0.3 s per program, because it compiles another variant: device/program_save.c does
+ * it in the background.
  */
 #ifndef TP_DEVICE_PROGRAM_CACHE_H
 #define TP_DEVICE_PROGRAM_CACHE_H
@@ -44,8 +56,8 @@ typedef struct tp_program_cache_counts {
 } tp_program_cache_counts;
 void tp_program_cache_get_counts(tp_program_cache *cache, tp_program_cache_counts *out_counts);
 
-/* The payload for `key`; TPUCL_NOT_FOUND on a miss of any kind. Caller frees *out_data with free().
- */
+/* The payload for `key`; TPUCL_NOT_FOUND on a miss of any kind. Free *out_data with
+ * tp_free. */
 tpucl_status tp_program_cache_load(tp_program_cache *cache, const uint8_t key[32], void **out_data,
                                    size_t *out_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Known driver problems and our answer to each: one row per problem in quirks.c, with its reason
- * and source. A device may match several rows; their effects add up. TPUCL_QUIRKS=off ignores the
- * table.
+ * Known driver problems and our answer to each: one row per
+ * problem in quirks.c, with its reason and source. A device may match several rows; their effects
+ * add up.
  */
 #ifndef TP_DEVICE_QUIRKS_H
 #define TP_DEVICE_QUIRKS_H
@@ -16,7 +16,8 @@ typedef enum tp_quirk_effect {
     TP_QUIRK_ONE_LANE = 1 << 2,    /* compute, upload and download share one queue */
     TP_QUIRK_NO_BINARIES = 1 << 3, /* program binaries are not to be trusted: build from source */
     TP_QUIRK_NO_SUB_DEVICES = 1 << 4, /* reports that it can be split but cannot */
-    TP_QUIRK_SERIAL_BUILDS = 1 << 5   /* the compiler is not thread-safe */
+    TP_QUIRK_SERIAL_BUILDS = 1 << 5,  /* the compiler is not thread-safe */
+    TP_QUIRK_LATE_BINARIES = 1 << 6 /* compiles at first launch: binaries are complete only then */
 } tp_quirk_effect;
 
 typedef struct tp_quirks {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One logical region of device memory, handed out by the memory plan as (segment, offset). Devices
- * limit a single allocation (tp_device_caps.max_allocation_bytes), so a slab is one or more
- * segments, each one buffer. The planner gets that limit, places every item inside one segment, and
- * hands over how many bytes each segment needs; the slab only allocates. tp_slab_plan does the
- * simplest placement, for items that all live at once (variables, staging, tests).
+ * One logical region of device memory, handed out by the memory
+ * plan as (segment, offset). Devices limit a single allocation
+ * (tp_device_caps.max_allocation_bytes), so a slab is one or more segments, each one buffer. The
+ * planner gets that limit, places every item inside one segment, and hands over how many bytes each
+ * segment needs; the slab only allocates.
  */
 #ifndef TP_DEVICE_SLAB_H
 #define TP_DEVICE_SLAB_H
@@ -21,19 +21,5 @@ void tp_slab_destroy(tp_slab *slab);
 uint32_t tp_slab_segment_count(const tp_slab *slab);
 tp_buffer *tp_slab_segment(const tp_slab *slab, uint32_t index); /* borrowed */
 uint64_t tp_slab_bytes(const tp_slab *slab);
-
-typedef struct tp_slab_item {
-    uint64_t bytes;   /* in: size of the item */
-    uint32_t segment; /* out */
-    uint64_t offset;  /* out: bytes into the segment, a multiple of the alignment */
-} tp_slab_item;
-
-/* Places items one after the other, first segment with room, none across a boundary.
- * `segment_limit_bytes` is the largest segment, `alignment_bytes` a power of two. out_segment_bytes
- * has room for item_count numbers. TPUCL_OUT_OF_DEVICE_MEMORY when one item alone is larger than a
- * segment. Needs no device. */
-tpucl_status tp_slab_plan(tp_slab_item *items, uint32_t item_count, uint64_t segment_limit_bytes,
-                          uint64_t alignment_bytes, uint64_t *out_segment_bytes,
-                          uint32_t *out_segment_count);
 
 #endif
