@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory. Buffers are reference-counted, because work in
- * flight outlives the call that enqueued it. Every allocation is checked against the device's
- * largest single allocation and its memory before OpenCL is asked, so the message has all the
- * numbers (TPUCL_OUT_OF_DEVICE_MEMORY).
+ * Device memory. Buffers are reference-counted, because work in flight outlives the call that
+ * enqueued it. Every allocation is checked against the device's largest single allocation and its
+ * memory before OpenCL is asked, so the message has all the numbers (TPUCL_OUT_OF_DEVICE_MEMORY).
  *
  * Transfers take a wait list (NULL and 0: nothing) and an optional out_event (NULL: none is made).
  * With `is_blocking` they return when the data has arrived; otherwise the host memory must stay as

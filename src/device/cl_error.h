@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCL's error codes as names, hints and tpucl_status, and
- * the two macros for its two calling shapes:
+ * OpenCL's error codes as names, hints and tpucl_status, and the two macros for its two calling
+ * shapes:
  *
  *   TP_CL_TRY(cl->Finish(queue), "clFinish", "compute lane of '%s'", name);
  *       the call returns a cl_int

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CLBlast's f32 product on our buffers: the path of the
- * K80-like baseline and the f32 provider in the list of product variants. CLBlast orders its sums
- * in its own way, so it is never exact. It is loaded when first used (libclblast.so.1), so that
- * nothing else pays for it.
+ * CLBlast's f32 product on our buffers: the path of the K80-like baseline and the f32 provider in
+ * the list of product variants. CLBlast orders its sums in its own way, so it is never exact. It is
+ * loaded when first used (libclblast.so.1), so that nothing else pays for it.
  */
 #ifndef TP_DEVICE_CLBLAST_H
 #define TP_DEVICE_CLBLAST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An opened OpenCL device (or one of the equal sub-devices of
- * one): a context of its own and three in-order lanes. Commands on one lane run in the order of the
- * calls; order between lanes exists only where a command waits for another one's event. On some
- * drivers all lanes are one queue, which never breaks a correct use.
+ * An opened OpenCL device (or one of the equal sub-devices of one): a context of its own and three
+ * in-order lanes. Commands on one lane run in the order of the calls; order between lanes exists
+ * only where a command waits for another one's event. On some drivers all lanes are one queue,
+ * which never breaks a correct use.
  *
  * Threads. A device may be used from many threads: creating and releasing buffers, programs and
  * kernels, and enqueuing on different lanes, are safe in parallel. Two threads that enqueue on the

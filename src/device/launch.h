@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: arguments and launches. Every tp_device_kernel is an
- * OpenCL kernel object of its own, so a launch that comes back every step sets its arguments once
- * and afterwards only those that change.
+ * Kernels: arguments and launches. Every tp_device_kernel is an OpenCL kernel object of its own, so
+ * a launch that comes back every step sets its arguments once and afterwards only those that
+ * change.
  *
  * A tensor argument (kernel/launch.h) is three of these arguments: tp_device_kernel_set_buffer,
  * then two tp_device_kernel_set_bytes with a uint64_t. A kernel does not hold references to its

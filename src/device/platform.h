@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What OpenCL devices there are, and which one a selector
- * means. One enumeration serves `tpucl devices` and every run, so that what is listed is what can
- * be opened.
+ * What OpenCL devices there are, and which one a selector means. One enumeration serves `tpucl
+ * devices` and every run, so that what is listed is what can be opened.
  *
  * Broken, empty and missing drivers never make it fail: they are left out and a note says why.
  * Platforms are ordered by name, then version, so that selectors do not depend on the loader's

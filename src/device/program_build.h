@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Source text to program. A device keeps every program it has
- * built (memory cache) until it is closed or tp_device_forget_programs is called; behind that
- * stands the disk cache of its options.
+ * Source text to program. A device keeps every program it has built (memory cache) until it is
+ * closed or tp_device_forget_programs is called; behind that stands the disk cache of its options.
  *
  * The source must be complete: #include lines are resolved before (kernel/source.h). Build options
  * are, in this order: what the device needs (tp_device_build_options), then the caller's.

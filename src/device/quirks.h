@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Known driver problems and our answer to each: one row per
- * problem in quirks.c, with its reason and source. A device may match several rows; their effects
- * add up.
+ * Known driver problems and our answer to each: one row per problem in quirks.c, with its reason
+ * and source. A device may match several rows; their effects add up.
  */
 #ifndef TP_DEVICE_QUIRKS_H
 #define TP_DEVICE_QUIRKS_H

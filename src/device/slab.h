@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One logical region of device memory, handed out by the memory
- * plan as (segment, offset). Devices limit a single allocation
- * (tp_device_caps.max_allocation_bytes), so a slab is one or more segments, each one buffer. The
- * planner gets that limit, places every item inside one segment, and hands over how many bytes each
- * segment needs; the slab only allocates.
+ * One logical region of device memory, handed out by the memory plan as (segment, offset). Devices
+ * limit a single allocation (tp_device_caps.max_allocation_bytes), so a slab is one or more
+ * segments, each one buffer. The planner gets that limit, places every item inside one segment, and
+ * hands over how many bytes each segment needs; the slab only allocates.
  */
 #ifndef TP_DEVICE_SLAB_H
 #define TP_DEVICE_SLAB_H
