@@ -78,7 +78,8 @@ const char *tpucl_status_name(tpucl_status status)
 {
     switch (status) {
 #define STATUS_CASE(name, value, text)                                                             \
-    case TPUCL_##name: return "TPUCL_" #name;
+    case TPUCL_##name:                                                                             \
+        return "TPUCL_" #name;
         TPUCL_STATUS_LIST(STATUS_CASE)
 #undef STATUS_CASE
     }
