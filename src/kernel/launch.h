@@ -34,6 +34,7 @@ typedef enum tp_arg_kind {
 typedef struct tp_kernel_arg {
     tp_arg_kind kind;
     int32_t tensor;
+    bool is_written; /* TP_ARG_TENSOR: the launch stores into it (it may read it, too) */
     uint64_t offset_elems; /* TP_ARG_TENSOR: added to the buffer's own offset */
     union {
         int32_t s32;
