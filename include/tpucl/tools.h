@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Second tier: what the command line tool shows about devices. May change in a minor version. */
+ * Second tier: what the command line tool is made of besides run.h. May change in a minor version. */
 #ifndef TPUCL_TOOLS_H
 #define TPUCL_TOOLS_H
 
@@ -27,6 +27,28 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_select(const tpucl_dev
                                                                  int32_t *out_index);
 /* What was skipped and why, one sentence each; NULL past the end. Borrowed from the list. */
 TPUCL_API const char *tpucl_device_list_note(const tpucl_device_list *list, int32_t index);
+
+/* ---- what there is ---- */
+/* Built-in topologies in the order of their table; NULL past the end. */
+TPUCL_API const char *tpucl_topology_name(int32_t index);
+/* Every key of a run configuration for a terminal / as JSON Schema; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_config_help(char **out_text);
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_config_schema(char **out_text);
+
+typedef struct tpucl_environment_variable {
+    const char *name, *value, *meaning; /* static texts */
+} tpucl_environment_variable;
+/* The variables that the library reads; `name` is NULL past the end. */
+TPUCL_API tpucl_environment_variable tpucl_environment_at(int32_t index);
+
+/* ---- files ---- */
+/* Writes aside, syncs, renames: readers see the old file or the whole new one. What is there and is
+ * no regular file (a pipe, a terminal) is written to directly. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_file_write(const char *path, const void *bytes,
+                                                         size_t byte_count);
+/* Whether tpucl_file_write could succeed there, found out without leaving anything behind: for asking
+ * before long work instead of failing after it. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_file_can_write(const char *path);
 
 #ifdef __cplusplus
 }

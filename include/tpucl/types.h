@@ -16,15 +16,15 @@ extern "C" {
 
 /* Values never change. */
 typedef enum tpucl_dtype {
-    TPUCL_PRED = 1, /* one byte, 0 or 1 */
-    TPUCL_U8 = 2,   /* raw images and labels; converted on the way into a graph */
+    TPUCL_F32 = 1,
+    TPUCL_BF16 = 2, /* the upper 16 bits of an f32 */
     TPUCL_S32 = 3,
     TPUCL_U32 = 4,
-    TPUCL_BF16 = 5, /* upper 16 bits of an f32 */
-    TPUCL_F32 = 6
+    TPUCL_U8 = 5,  /* raw images and labels; converted on the way into a graph */
+    TPUCL_PRED = 6 /* one byte, 0 or 1 */
 } tpucl_dtype;
 
-#define TPUCL_MAX_RANK 6
+#define TPUCL_MAX_RANK 8
 
 /* Row-major: the last dimension is contiguous. Rank 0 is a scalar. */
 typedef struct tpucl_shape {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of devices for people and scripts. */
+#include <tpucl/tools.h>
+#include "api/handles.h"
+#include "core/alloc.h"
+
+struct tpucl_device_list {
+    tp_device_list *list;
+};
+
+tpucl_status tpucl_device_list_create(tpucl_device_list **out_list)
+{
+    TP_API_NEED(out_list);
+    *out_list = NULL;
+    tpucl_device_list *list = TP_NEW(tpucl_device_list);
+    if (!list) return TPUCL_OUT_OF_MEMORY;
+    tpucl_status status;
+    TP_TRY_GOTO(status, tp_device_list_create(&list->list), failed);
+    *out_list = list;
+    return TPUCL_OK;
+failed:
+    tp_free(list);
+    return status;
+}
+
+void tpucl_device_list_destroy(tpucl_device_list *list)
+{
+    if (!list) return;
+    tp_device_list_destroy(list->list);
+    tp_free(list);
+}
+
+int32_t tpucl_device_list_count(const tpucl_device_list *list)
+{
+    return list ? (int32_t)tp_device_list_count(list->list) : 0;
+}
+
+tpucl_status tpucl_device_list_info(const tpucl_device_list *list, int32_t index,
+                                    tpucl_device_info *out_info)
+{
+    TP_API_NEED(list);
+    TP_API_NEED(out_info);
+    int32_t count = tpucl_device_list_count(list);
+    if (index < 0 || index >= count)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "device %d of a list of %d", (int)index, (int)count);
+    const tp_device_entry *entry = tp_device_list_entry(list->list, (uint32_t)index);
+    tp_api_device_info(entry->selector, &entry->caps, entry->usable, entry->reason, out_info);
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_device_list_select(const tpucl_device_list *list, const char *selector,
+                                      int32_t *out_index)
+{
+    TP_API_NEED(list);
+    TP_API_NEED(out_index);
+    tp_device_choice choice;
+    TP_TRY(tp_device_list_select(list->list, selector, &choice));
+    *out_index = (int32_t)choice.index;
+    return TPUCL_OK;
+}
+
+const char *tpucl_device_list_note(const tpucl_device_list *list, int32_t index)
+{
+    if (!list || index < 0 || (uint32_t)index >= tp_device_list_note_count(list->list)) return NULL;
+    return tp_device_list_note(list->list, (uint32_t)index);
+}
