@@ -11,13 +11,22 @@
 #include "ui.h"
 
 const tp_opt_row tp_cmd_common_options[] = {
-    {.name = "json", .kind = TP_OPT_TEXT, .value = "FILE", .complete = TP_COMPLETE_FILE,
+    {.name = "json",
+     .kind = TP_OPT_TEXT,
+     .value = "FILE",
+     .complete = TP_COMPLETE_FILE,
      .offset = offsetof(tp_cmd_common, json),
-     .help = "write the result there as JSON; '-' is standard output, which then holds nothing else"},
-    {.name = "verbose", .letter = 'v', .kind = TP_OPT_COUNT,
+     .help =
+         "write the result there as JSON; '-' is standard output, which then holds nothing else"},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = TP_OPT_COUNT,
      .offset = offsetof(tp_cmd_common, verbose),
      .help = "say more on standard error; twice for debugging"},
-    {.name = "help", .letter = 'h', .kind = TP_OPT_FLAG, .offset = offsetof(tp_cmd_common, help),
+    {.name = "help",
+     .letter = 'h',
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(tp_cmd_common, help),
      .help = "this text"},
     {.name = NULL},
 };
@@ -70,8 +79,8 @@ tp_exit tp_cmd_fail_usage(const tp_cmd *cmd, const char *format, ...)
     return TP_EXIT_USAGE;
 }
 
-bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values, tp_opt_operands *out_operands,
-                  tp_exit *out_exit)
+bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
+                  tp_opt_operands *out_operands, tp_exit *out_exit)
 {
     char error[TP_OPT_ERROR_BYTES];
     tp_cmd_common *common = values;

@@ -10,12 +10,12 @@
 typedef struct tp_cmd tp_cmd;
 struct tp_cmd {
     const char *name;
-    const char *summary;     /* one line in the list of commands, no full stop */
-    const char *operands;    /* "CONFIG", "[TOPIC]"; "" when there are none */
+    const char *summary;  /* one line in the list of commands, no full stop */
+    const char *operands; /* "CONFIG", "[TOPIC]"; "" when there are none */
     int min_operands, max_operands;
-    tp_opt_complete complete; /* what the operands are */
-    const char *description; /* paragraphs, separated by a blank line */
-    const char *examples;    /* pairs of lines: the command line, then what it does */
+    tp_opt_complete complete;  /* what the operands are */
+    const char *description;   /* paragraphs, separated by a blank line */
+    const char *examples;      /* pairs of lines: the command line, then what it does */
     const tp_opt_row *options; /* ended by a NULL name; the common ones come on top */
     tp_exit (*run)(const tp_cmd *cmd, int argc, char **argv);
 };
@@ -34,8 +34,8 @@ extern const tp_opt_row tp_cmd_common_options[];
 
 /* Parses into `values`, which begins with a tp_cmd_common and holds the defaults. *out_exit is set
  * and false returned when the command is over already: help was asked for, or usage is wrong. */
-bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values, tp_opt_operands *out_operands,
-                  tp_exit *out_exit);
+bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
+                  tp_opt_operands *out_operands, tp_exit *out_exit);
 
 /* Prints the library's error record to standard error ("tpucl train: ...") and gives the exit code. */
 tp_exit tp_cmd_fail(const tp_cmd *cmd, tpucl_status status);

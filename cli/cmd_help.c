@@ -13,11 +13,17 @@ typedef struct help_values {
 } help_values;
 
 static const tp_opt_row options[] = {
-    {.name = "man", .kind = TP_OPT_FLAG, .offset = offsetof(help_values, man),
+    {.name = "man",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(help_values, man),
      .help = "as a man page"},
-    {.name = "bash", .kind = TP_OPT_FLAG, .offset = offsetof(help_values, bash),
+    {.name = "bash",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(help_values, bash),
      .help = "the completion script for bash"},
-    {.name = "zsh", .kind = TP_OPT_FLAG, .offset = offsetof(help_values, zsh),
+    {.name = "zsh",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(help_values, zsh),
      .help = "the completion script for zsh"},
     {.name = NULL},
 };
@@ -62,8 +68,10 @@ static tp_exit run_help(const tp_cmd *cmd, int argc, char **argv)
     }
     const tp_cmd *wanted = tp_cmd_find(topic);
     if (!wanted)
-        return tp_cmd_fail_usage(cmd, "no command or topic is called '%s'; topics besides the "
-                                      "commands are 'config' and 'environment'", topic);
+        return tp_cmd_fail_usage(cmd,
+                                 "no command or topic is called '%s'; topics besides the "
+                                 "commands are 'config' and 'environment'",
+                                 topic);
     (values.man ? tp_text_man_command : tp_text_command)(stdout, wanted);
     return TP_EXIT_DONE;
 }

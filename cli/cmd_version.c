@@ -28,8 +28,9 @@ const tp_cmd tp_cmd_version = {
     .name = "version",
     .summary = "print the version and the number of the numeric contract",
     .operands = "",
-    .description = "Prints the version of the library and the number of the numeric contract. Results of "
-                   "two versions agree bit for bit exactly when that number is the same.",
+    .description =
+        "Prints the version of the library and the number of the numeric contract. Results of "
+        "two versions agree bit for bit exactly when that number is the same.",
     .examples = "tpucl version\nthe version",
     .options = options,
     .run = run_version,

@@ -8,8 +8,8 @@
 /* X(NAME, code, when) */
 #define TP_EXIT_LIST(X)                                                                            \
     X(DONE, 0, "done")                                                                             \
-    X(FAILED, 1, "failed: the message says why; `verify` found a difference")                      \
-    X(USAGE, 2, "wrong usage, or a configuration that cannot be run")                              \
+    X(FAILED, 1, "failed: the message says why; also when verify found a difference")              \
+    X(USAGE, 2, "wrong usage, or a configuration that cannot be right")                            \
     X(NO_DEVICE, 3, "no usable OpenCL device")                                                     \
     X(DEVICE_MEMORY, 4, "out of device memory")                                                    \
     X(INTERRUPTED, 5, "interrupted, with the state of the steps done written")

@@ -19,7 +19,8 @@ static size_t edit_distance(const char *a, const char *b)
 {
     size_t a_len = strlen(a), b_len = strlen(b);
     size_t row[MAX_NAME + 1];
-    for (size_t j = 0; j <= b_len; ++j) row[j] = j;
+    for (size_t j = 0; j <= b_len; ++j)
+        row[j] = j;
     for (size_t i = 1; i <= a_len; ++i) {
         size_t diagonal = row[0];
         row[0] = i;

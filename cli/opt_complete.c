@@ -12,7 +12,8 @@ static void print_topologies(FILE *out)
 
 static void print_command_names(FILE *out)
 {
-    for (int i = 0; tp_cmd_table[i]; ++i) fprintf(out, "%s%s", i ? " " : "", tp_cmd_table[i]->name);
+    for (int i = 0; tp_cmd_table[i]; ++i)
+        fprintf(out, "%s%s", i ? " " : "", tp_cmd_table[i]->name);
 }
 
 /* ---- bash ---- */
@@ -54,9 +55,11 @@ static void print_bash_command(FILE *out, const tp_cmd *cmd)
             fputs("; return ;;\n", out);
         }
     }
-    fputs("        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '", out);
+    fputs("        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '",
+          out);
     for (int t = 0; t < 2; ++t)
-        for (const tp_opt_row *row = tables[t]; row->name; ++row) fprintf(out, "--%s ", row->name);
+        for (const tp_opt_row *row = tables[t]; row->name; ++row)
+            fprintf(out, "--%s ", row->name);
     fputs("' -- \"$cur\"))\n        else\n            ", out);
     print_bash_words(out, cmd->complete);
     fputs("\n        fi ;;\n", out);
@@ -71,7 +74,8 @@ void tp_text_bash(FILE *out)
           out);
     print_command_names(out);
     fputs("' -- \"$cur\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", out);
-    for (int i = 0; tp_cmd_table[i]; ++i) print_bash_command(out, tp_cmd_table[i]);
+    for (int i = 0; tp_cmd_table[i]; ++i)
+        print_bash_command(out, tp_cmd_table[i]);
     fputs("    esac\n}\ncomplete -o filenames -F _tpucl tpucl\n", out);
 }
 
@@ -81,9 +85,12 @@ void tp_text_bash(FILE *out)
 static void print_zsh_text(FILE *out, const char *text)
 {
     for (; *text; ++text) {
-        if (*text == '\'') fputs("'\\''", out);
-        else if (strchr("[]:\\", *text)) fprintf(out, "\\%c", *text);
-        else fputc(*text, out);
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if (strchr("[]:\\", *text))
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text, out);
     }
 }
 
@@ -116,7 +123,8 @@ static void print_zsh_options(FILE *out, const tp_opt_row *rows)
 {
     for (const tp_opt_row *row = rows; row->name; ++row) {
         bool repeats = row->kind == TP_OPT_LIST || row->kind == TP_OPT_COUNT;
-        fprintf(out, " \\\n            '%s--%s%s[", repeats ? "*" : "", row->name, row->value ? "=" : "");
+        fprintf(out, " \\\n            '%s--%s%s[", repeats ? "*" : "", row->name,
+                row->value ? "=" : "");
         print_zsh_text(out, row->help);
         fputc(']', out);
         if (row->value) {
@@ -137,7 +145,8 @@ void tp_text_zsh(FILE *out)
         print_zsh_text(out, tp_cmd_table[i]->summary);
         fputc('\'', out);
     }
-    fputs(")\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n    fi\n"
+    fputs(")\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n  "
+          "  fi\n"
           "    shift words\n    ((CURRENT--))\n    case $words[1] in\n",
           out);
     for (int i = 0; tp_cmd_table[i]; ++i) {

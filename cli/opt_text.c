@@ -66,9 +66,10 @@ void tp_text_commands(FILE *out)
     for (int i = 0; tp_cmd_table[i]; ++i)
         fprintf(out, "  %s%-10s%s  %s\n", tp_ui_bold(out), tp_cmd_table[i]->name, tp_ui_plain(out),
                 tp_cmd_table[i]->summary);
-    fprintf(out, "\n'tpucl help COMMAND' or 'tpucl COMMAND --help' explains one of them; 'tpucl help\n"
-                 "config' lists the keys of a run, 'tpucl help environment' the variables.\n\n"
-                 "Exit codes:");
+    fprintf(out,
+            "\n'tpucl help COMMAND' or 'tpucl COMMAND --help' explains one of them; 'tpucl help\n"
+            "config' lists the keys of a run, 'tpucl help environment' the variables.\n\n"
+            "Exit codes:");
 #define PRINT_EXIT(name, code, when) fprintf(out, "%s %d %s", code ? ";" : "", code, when);
     TP_EXIT_LIST(PRINT_EXIT)
 #undef PRINT_EXIT
@@ -101,8 +102,10 @@ static void print_roff(FILE *out, const char *text, size_t len)
     for (size_t i = 0; i < len; ++i) {
         if (at_start && (text[i] == '.' || text[i] == '\'')) fputs("\\&", out);
         if (text[i] == '-') fputc('\\', out);
-        if (text[i] == '\\') fputs("\\e", out);
-        else fputc(text[i], out);
+        if (text[i] == '\\')
+            fputs("\\e", out);
+        else
+            fputc(text[i], out);
         at_start = text[i] == '\n';
     }
 }
@@ -142,7 +145,8 @@ static void print_man_options(FILE *out, const tp_opt_row *rows)
 static void print_man_head(FILE *out, const char *name, const char *summary)
 {
     fputs(".TH \"", out);
-    for (const char *c = name; *c; ++c) fputc(toupper((unsigned char)*c), out);
+    for (const char *c = name; *c; ++c)
+        fputc(toupper((unsigned char)*c), out);
     fprintf(out, "\" 1 \"\" \"tpucl %s\" \"tpucl\"\n.SH NAME\n", tpucl_version_string());
     print_roff_text(out, name);
     fputs(" \\- ", out);
@@ -184,7 +188,8 @@ void tp_text_man_command(FILE *out, const tp_cmd *cmd)
 
 void tp_text_man(FILE *out)
 {
-    print_man_head(out, "tpucl", "train neural networks the way a Cloud TPU does, on any OpenCL device");
+    print_man_head(out, "tpucl",
+                   "train neural networks the way a Cloud TPU does, on any OpenCL device");
     fputs(".SH SYNOPSIS\n.B tpucl\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n"
           ".SH DESCRIPTION\nA topology says what the TPU looks like; tpucl maps its cores onto "
           "whatever OpenCL devices there are.\nWhat a run computes is fixed by the topology, how "

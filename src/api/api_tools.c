@@ -60,13 +60,15 @@ static tpucl_status write_special(const char *path, const char *bytes, size_t by
         if (written < 0) {
             int code = errno;
             close(file);
-            return TP_FAIL_CODE(TPUCL_IO_ERROR, code, "writing to '%s' failed after %zu of %zu bytes: %s",
-                                path, done, byte_count, strerror(code));
+            return TP_FAIL_CODE(TPUCL_IO_ERROR, code,
+                                "writing to '%s' failed after %zu of %zu bytes: %s", path, done,
+                                byte_count, strerror(code));
         }
         done += (size_t)written;
     }
     if (close(file) != 0)
-        return TP_FAIL_CODE(TPUCL_IO_ERROR, errno, "closing '%s' failed: %s", path, strerror(errno));
+        return TP_FAIL_CODE(TPUCL_IO_ERROR, errno, "closing '%s' failed: %s", path,
+                            strerror(errno));
     return TPUCL_OK;
 }
 
@@ -74,8 +76,10 @@ tpucl_status tpucl_file_write(const char *path, const void *bytes, size_t byte_c
 {
     TP_API_NEED(path);
     TP_API_NEED(bytes);
-    if (is_special(path)) TP_TRY(write_special(path, bytes, byte_count));
-    else TP_TRY(tp_file_write_atomic(path, bytes, byte_count));
+    if (is_special(path))
+        TP_TRY(write_special(path, bytes, byte_count));
+    else
+        TP_TRY(tp_file_write_atomic(path, bytes, byte_count));
     return TPUCL_OK;
 }
 

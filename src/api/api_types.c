@@ -70,13 +70,13 @@ tpucl_dtype tp_api_dtype_public(tp_dtype dtype)
 
 const char *tpucl_dtype_name(tpucl_dtype dtype)
 {
-    tp_dtype internal;
+    tp_dtype internal = TP_DTYPE_COUNT;
     return tp_api_dtype(dtype, &internal) == TPUCL_OK ? tp_dtype_name(internal) : NULL;
 }
 
 size_t tpucl_dtype_bytes(tpucl_dtype dtype)
 {
-    tp_dtype internal;
+    tp_dtype internal = TP_DTYPE_COUNT;
     return tp_api_dtype(dtype, &internal) == TPUCL_OK ? tp_dtype_size(internal) : 0;
 }
 

@@ -14,8 +14,7 @@
 /* Refuses a NULL argument by its name. */
 #define TP_API_NEED(argument)                                                                      \
     do {                                                                                           \
-        if (!(argument))                                                                           \
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'%s' is NULL", #argument);                     \
+        if (!(argument)) return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'%s' is NULL", #argument);        \
     } while (0)
 
 /* Copies an options struct of the caller (NULL: all defaults) into `out`, which is `out_bytes` long
