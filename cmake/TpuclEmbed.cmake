@@ -12,4 +12,7 @@ function(tpucl_embed)
         COMMAND ${CMAKE_COMMAND} -DOUTPUT=${arg_OUTPUT} -DSYMBOL=${arg_SYMBOL} -DROOT=${arg_ROOT}
                 -DFILES=${_names} -P ${TPUCL_EMBED_SCRIPT}
         DEPENDS ${_inputs} ${TPUCL_EMBED_SCRIPT} COMMENT "embedding ${arg_SYMBOL}" VERBATIM)
+    # tpucl_objects is made in another folder, which does not see this folder's rules.
+    add_custom_target(embed_${arg_SYMBOL} DEPENDS ${arg_OUTPUT})
+    add_dependencies(tpucl_objects embed_${arg_SYMBOL})
 endfunction()

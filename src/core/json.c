@@ -2,7 +2,7 @@
  * From text to values: json_scan.c checks the grammar and notes where each value stands, cJSON
  * decodes, and this file joins the two (both meet the values in file order) into a tree of our own
  * with exact integers, positions and sorted members. Typed access is in json_get.c. */
-#include <cjson/cJSON.h>
+#include <cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/file.h"

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "core/problems.h"
 #include "core/status.h"
 
 typedef enum tp_json_kind {
@@ -90,7 +91,10 @@ tpucl_status tp_json_get_bool(const tp_json *object, const char *key,
 tpucl_status tp_json_get_string(const tp_json *object, const char *key,
                                 const char **inout_value) TPUCL_MUST_CHECK;
 
-/* The first member whose key is not in `keys` is an error with the nearest key. */
+/* Every member whose key is not in `keys` is a problem, with the nearest key. */
+void tp_json_report_unknown(const tp_json *object, const char *const *keys, size_t count,
+                            tp_problems *problems);
+/* The same as one error. */
 tpucl_status tp_json_check_keys(const tp_json *object, const char *const *keys,
                                 size_t count) TPUCL_MUST_CHECK;
 

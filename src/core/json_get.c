@@ -122,6 +122,7 @@ tpucl_status tp_json_as_int64(const tp_json *value, int64_t min, int64_t max, in
         return TPUCL_OK;
     }
     if (min == INT64_MIN && max == INT64_MAX) return refuse(value, "an integer");
+    if (min == max) return refuse(value, "%lld", (long long)min);
     if (max == INT64_MAX) return refuse(value, "an integer of at least %lld", (long long)min);
     return refuse(value, "an integer from %lld to %lld", (long long)min, (long long)max);
 }
@@ -200,7 +201,8 @@ tpucl_status tp_json_get_string(const tp_json *object, const char *key, const ch
     return value ? tp_json_as_string(value, inout_value) : TPUCL_OK;
 }
 
-tpucl_status tp_json_check_keys(const tp_json *object, const char *const *keys, size_t count)
+void tp_json_report_unknown(const tp_json *object, const char *const *keys, size_t count,
+                            tp_problems *problems)
 {
     for (size_t i = 0; i < object->count; i++) {
         const tp_json *member = &object->items[i];
@@ -211,8 +213,15 @@ tpucl_status tp_json_check_keys(const tp_json *object, const char *const *keys, 
         char where[TP_JSON_WHERE_BYTES], hint[96] = "";
         const char *nearest = tp_str_nearest(member->key, keys, count);
         if (nearest) snprintf(hint, sizeof hint, ", did you mean '%s'?", nearest);
-        return TP_FAIL(TPUCL_INVALID_CONFIG, "unknown key '%.64s' at %s%s", member->key,
-                       tp_json_where(member, where), hint);
+        tp_problems_add(problems, "unknown key '%.64s' at %s%s", member->key,
+                        tp_json_where(member, where), hint);
     }
-    return TPUCL_OK;
+}
+
+tpucl_status tp_json_check_keys(const tp_json *object, const char *const *keys, size_t count)
+{
+    tp_problems problems = {0};
+    char where[TP_JSON_WHERE_BYTES];
+    tp_json_report_unknown(object, keys, count, &problems);
+    return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, tp_json_where(object, where));
 }

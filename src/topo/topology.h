@@ -43,7 +43,7 @@ const char *tp_matmul_precision_name(tp_matmul_precision precision);
     X(HBM_BYTES, "hbm_bytes", "B", "memory of a core")                                             \
     X(HBM_RESERVED, "hbm_reserved", "B", "part of it that the system takes first")                 \
     X(HBM_BANDWIDTH, "hbm_bandwidth", "B/s", "between a core and its memory")                      \
-    X(HOST_LINK, "host_link", "B/s", "from a host to all its cores together, one way")             \
+    X(HOST_LINK, "host_link", "B/s", "between the host and one chip, one way")                     \
     X(USER_LINK, "user_link", "B/s", "from the user's machine to the host")                        \
     X(ICI_LINKS, "ici_links", "links", "links of a chip to other chips")                           \
     X(ICI_BANDWIDTH, "ici_bandwidth", "B/s", "of one such link, one way")                          \
@@ -73,7 +73,7 @@ typedef struct tp_placement {
 } tp_placement;
 
 typedef struct tp_topology {
-    const char *name, *generation, *description;
+    const char *name, *generation, *description, *source; /* never NULL */
     int32_t hosts, chips, cores; /* in all; cores = chips * cores_per_chip */
     int32_t cores_per_chip;
     tp_figure figures[TP_FIGURE_COUNT];
