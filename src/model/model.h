@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A model: a chain of layers read from the run configuration's "model" object, with Keras' names,
+ * arguments, defaults, initialisers and weight order, and the graphs made from it.
+ *
+ *     {"name": "mlp", "layers": [{"type": "Flatten"},
+ *                                {"type": "Dense", "units": 512, "activation": "relu"},
+ *                                {"type": "Dense", "units": 10}]}
+ *
+ * Every layer may have "name" (default: Keras' snake case, numbered), "trainable" (default true) and
+ * "dtype" ("float32" or "mixed_bfloat16": overrides the policy for this layer). docs/layers.md lists types
+ * and arguments (model/layer.h: tp_layer_types).
+ *
+ * Precision policies
+ *   float32          everything f32; products as `precision` says (f32: fused multiply-adds)
+ *   mixed_bfloat16   variables f32, each converted to bf16 once per step where a layer multiplies with it;
+ *                    a layer computes product, bias and activation in f32 and rounds once to bf16;
+ *                    batch normalisation computes in f32 on f32 variables; the last layer's result is
+ *                    cast to f32 before the loss
+ *
+ * What the graphs take and give (per-core batch B)
+ *   inputs   "image"       [B, example...], u8 or f32; value * scale + offset is done on the device
+ *            "label"       s32 [B] (sparse) or f32 [B, result...] (dense, regression); not in predict
+ *            "weight"      f32 [B]: 1 for an example, 0 for padding; not in predict
+ *            "denominator" f32 []: sum of weights over all cores of the replica group in this step;
+ *                          only in train
+ *   outputs  "loss_sum", "weight_sum": f32 [], replicated, sums over the replica group: of
+ *            weight * example loss, and of weight; mean loss = loss_sum / weight_sum
+ *            "correct"     f32 []: sum of weight where the largest class is the label's; only for the
+ *                          cross-entropy losses
+ *            "prediction"  f32 [B, result...], per core; only in predict
+ * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(). Examples of
+ * weight 0 have no part in any result, whatever their content.
+ *
+ * A model is read-only after tp_model_create: thread-safe.
+ */
+#ifndef TP_MODEL_MODEL_H
+#define TP_MODEL_MODEL_H
+
+#include <stdint.h>
+#include "core/json.h"
+#include "core/status.h"
+#include "graph/graph.h"
+#include "num/mxu.h"
+#include "optim/cross_shard.h"
+#include "optim/optimizer.h"
+
+typedef enum tp_model_policy { TP_POLICY_FLOAT32, TP_POLICY_MIXED_BFLOAT16 } tp_model_policy;
+
+typedef enum tp_model_loss {
+    TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
+    TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
+    TP_MODEL_LOSS_MEAN_SQUARED_ERROR
+} tp_model_loss;
+
+/* What the layers see: example = value * scale + offset. */
+typedef struct tp_model_input {
+    tp_dtype dtype; /* TP_U8 or TP_F32, as the host feeds it */
+    tp_shape shape; /* of one example; images [height, width, channels] or [height, width] */
+    double scale, offset;
+} tp_model_input;
+
+typedef struct tp_model_options {
+    tp_model_policy policy;
+    tp_precision
+        precision; /* of every product in layers that follow the policy; layers whose own dtype
+                               is float32 under mixed_bfloat16 use TP_PRECISION_F32 */
+} tp_model_options;
+
+typedef struct tp_model tp_model;
+
+/* Reads and checks all layers, infers all shapes. `config` is the "model" object; it may be destroyed
+ * afterwards. All problems at once, with key paths: TPUCL_INVALID_CONFIG. */
+tpucl_status tp_model_create(const tp_json *config, const tp_model_input *input,
+                             const tp_model_options *options,
+                             tp_model **out_model) TPUCL_MUST_CHECK;
+void tp_model_destroy(tp_model *model);
+
+typedef struct tp_model_train {
+    int64_t batch; /* per core */
+    tp_model_loss loss;
+    bool from_logits;
+    const tp_optim_config *optimizer;
+    const tp_cross_shard *cross_shard;
+} tp_model_train;
+
+/* The caller owns the graph. TPUCL_INVALID_CONFIG when loss and model do not fit together. */
+tpucl_status tp_model_build_train(const tp_model *model, const tp_model_train *train,
+                                  tp_graph **out_graph) TPUCL_MUST_CHECK;
+tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_model_loss loss,
+                                     bool from_logits, tp_graph **out_graph) TPUCL_MUST_CHECK;
+tpucl_status tp_model_build_predict(const tp_model *model, int64_t batch,
+                                    tp_graph **out_graph) TPUCL_MUST_CHECK;
+
+/* dtype and shape of "label" for a batch of `batch`. */
+tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
+                            tp_dtype *out_dtype, tp_shape *out_shape) TPUCL_MUST_CHECK;
+
+/* One row per layer, in order; all borrowed from the model. */
+typedef struct tp_model_row {
+    const char *name, *type;
+    tp_shape output; /* of one example */
+    int64_t params;  /* all weights, moving statistics included */
+    int64_t trainable_params;
+} tp_model_row;
+
+const char *tp_model_name(const tp_model *model);
+int32_t tp_model_row_count(const tp_model *model);
+tp_model_row tp_model_row_at(const tp_model *model, int32_t index);
+/* Keras' model.summary() as text (tp_free). */
+tpucl_status tp_model_summary(const tp_model *model, char **out_text) TPUCL_MUST_CHECK;
+
+#endif

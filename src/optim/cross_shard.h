@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CrossShardOptimizer: sums each gradient over the cores of its replica group, then applies the wrapped
+ * optimizer. Semantics of tensorflow/python/tpu/tpu_optimizer.py:
+ *   MEAN  the loss is scaled by 1 / shards before it is differentiated, gradients are summed
+ *   SUM   the loss is not scaled
+ * Here every core's loss is sum(weight * example loss) / (sum of weights over the group's cores), so the
+ * sum over cores already is the mean over the group's batch, for any split and padding; MEAN scales it by
+ * 1, SUM by the number of shards in the group. With equal shards both equal TensorFlow's.
+ * Gradients that a user clips before they are summed are therefore 1/shards of the mean gradient's size.
+ */
+#ifndef TP_OPTIM_CROSS_SHARD_H
+#define TP_OPTIM_CROSS_SHARD_H
+
+#include "optim/optimizer.h"
+
+typedef enum tp_cross_shard_reduction {
+    TP_CROSS_SHARD_MEAN,
+    TP_CROSS_SHARD_SUM
+} tp_cross_shard_reduction;
+
+typedef struct tp_core_group {
+    const int64_t *cores;
+    int64_t count;
+} tp_core_group;
+
+typedef struct tp_cross_shard {
+    tp_cross_shard_reduction reduction;
+    int64_t shards;              /* cores in all, >= 1 */
+    const tp_core_group *groups; /* replica groups; group_count 0: one group of all cores */
+    int32_t group_count;
+} tp_cross_shard;
+
+/* Groups must be of equal size and hold each of 0 .. shards - 1 exactly once. All problems at once,
+ * TPUCL_INVALID_CONFIG. */
+tpucl_status tp_cross_shard_check(const tp_cross_shard *cross_shard) TPUCL_MUST_CHECK;
+
+/* Cores that one gradient is summed over. */
+int64_t tp_cross_shard_group_size(const tp_cross_shard *cross_shard);
+
+/* Factor for a core's loss before it is differentiated: 1 for MEAN, the group's size for SUM. */
+double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard);
+
+/* all_reduce of every gradient (f32), then tp_optim_apply. Gradients that are TP_NO_NODE stay so. */
+void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
+                          const tp_optim_gradient *gradients, int32_t count);
+
+#endif
