@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     const tp_cmd *cmd = tp_cmd_find(name);
     if (!cmd) {
         const char *nearest = tp_opt_nearest(name, command_name, NULL);
-        fprintf(stderr, "tpucl: unknown command '%s'%s%s%s; 'tpucl help' lists them\n", name,
+        fprintf(stderr, "tpucl: unknown command '%s'%s%s%s ('tpucl help' lists them)\n", name,
                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
         return TP_EXIT_USAGE;
     }

@@ -67,13 +67,12 @@ void tp_text_commands(FILE *out)
         fprintf(out, "  %s%-10s%s  %s\n", tp_ui_bold(out), tp_cmd_table[i]->name, tp_ui_plain(out),
                 tp_cmd_table[i]->summary);
     fprintf(out,
-            "\n'tpucl help COMMAND' or 'tpucl COMMAND --help' explains one of them; 'tpucl help\n"
-            "config' lists the keys of a run, 'tpucl help environment' the variables.\n\n"
-            "Exit codes:");
-#define PRINT_EXIT(name, code, when) fprintf(out, "%s %d %s", code ? ";" : "", code, when);
+            "\n'tpucl help COMMAND' or 'tpucl COMMAND --help' explains one of them; 'tpucl help "
+            "config'\nlists the keys of a run, 'tpucl help environment' the variables.\n\n"
+            "Exit codes\n");
+#define PRINT_EXIT(name, code, when) fprintf(out, "  %d  %s\n", code, when);
     TP_EXIT_LIST(PRINT_EXIT)
 #undef PRINT_EXIT
-    fputc('\n', out);
 }
 
 void tp_text_command(FILE *out, const tp_cmd *cmd)
