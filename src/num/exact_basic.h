@@ -178,14 +178,14 @@ static inline EM_FLOAT EM(divide_corrected)(EM_FLOAT a, EM_FLOAT b)
     const EM_UINT int_b = (bits_b & 0x007fffffu) | 0x00800000u;
     const EM_INT below = int_a < int_b;
     /* int_a << (25 or 24) divided by int_b lies in [2^24, 2^25) */
-    const EM_FLOAT guess = EM_FROM_BITS((bits_a & 0x007fffffu) | 0x3f800000u) /
-                           EM_FROM_BITS((bits_b & 0x007fffffu) | 0x3f800000u);
+    const EM_FLOAT guess = EM_ROUGH_DIVIDE(EM_FROM_BITS((bits_a & 0x007fffffu) | 0x3f800000u),
+                                           EM_FROM_BITS((bits_b & 0x007fffffu) | 0x3f800000u));
     const EM_UINT scaled_low = below ? int_a << 25 : int_a << 24; /* modulo 2^32 */
     const EM_FLOAT scaled_guess = guess * (below ? EM_F(33554432.0f) : EM_F(16777216.0f));
     EM_INT quotient = EM_TO_INT(scaled_guess);
     EM_INT remainder = EM_AS_INT(scaled_low - EM_AS_UINT(quotient) * int_b);
     const EM_INT divisor = EM_AS_INT(int_b);
-    const EM_INT step = EM_TO_INT(EM_TO_FLOAT(remainder) / EM_TO_FLOAT(divisor));
+    const EM_INT step = EM_TO_INT(EM_ROUGH_DIVIDE(EM_TO_FLOAT(remainder), EM_TO_FLOAT(divisor)));
     quotient = quotient + step;
     remainder = remainder - step * divisor;
     const EM_INT low = remainder < EM_I(0);
@@ -232,15 +232,11 @@ static inline EM_FLOAT EM(sqrt_corrected)(EM_FLOAT x)
     /* root^2 = significand << (25 or 26) lies in [2^48, 2^50), so root in [2^24, 2^25) */
     const EM_FLOAT reduced =
         EM_FROM_BITS((bits & 0x007fffffu) | (odd_power ? EM_U(0x40000000u) : EM_U(0x3f800000u)));
-#ifdef TP_OPENCL_C
-    const EM_FLOAT guess = sqrt(reduced) * EM_F(16777216.0f);
-#else
-    const EM_FLOAT guess = sqrtf(reduced) * EM_F(16777216.0f);
-#endif
+    const EM_FLOAT guess = EM_ROUGH_SQRT(reduced) * EM_F(16777216.0f);
     const EM_UINT scaled_low = odd_power ? significand << 26 : significand << 25; /* modulo 2^32 */
     EM_INT root = EM_TO_INT(guess);
     EM_INT remainder = EM_AS_INT(scaled_low - EM_AS_UINT(root) * EM_AS_UINT(root));
-    root = root + EM_TO_INT(EM_TO_FLOAT(remainder) / (EM_F(2.0f) * EM_TO_FLOAT(root)));
+    root = root + EM_TO_INT(EM_ROUGH_DIVIDE(EM_TO_FLOAT(remainder), 2.0f * EM_TO_FLOAT(root)));
     remainder = EM_AS_INT(scaled_low - EM_AS_UINT(root) * EM_AS_UINT(root));
     root = remainder < EM_I(0) ? root - EM_I(1) : root;
     remainder = EM_AS_INT(scaled_low - EM_AS_UINT(root) * EM_AS_UINT(root));

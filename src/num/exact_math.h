@@ -23,6 +23,8 @@
  *                 tp_vpu_f32_from_{s32,u32} tp_vpu_s32_divide tp_vpu_s32_remainder ...
  * exact_exp.h     tp_math_exp tp_math_expm1 tp_math_tanh tp_math_logistic tp_math_erf
  * exact_log.h     tp_math_log tp_math_log1p tp_math_pow
+ * exact_trig.h    tp_math_sin tp_math_cos
+ * exact_root.h    tp_math_cbrt
  *
  * What the element-wise ops of the graph mean: add, subtract, multiply are the operators of the
  * language followed by tp_flush; negate and abs work on the sign bit; compare is the language's (a
@@ -87,6 +89,10 @@ static inline float tp_f32_from_bits(uint32_t bits)
 #ifdef EM_INSTANTIATE
 #include "num/exact_types.h"
 #include "num/exact_basic.h"
+#include "num/exact_exp.h"
+#include "num/exact_log.h"
+#include "num/exact_trig.h"
+#include "num/exact_root.h"
 #include "num/exact_untype.h"
 #undef EM_INSTANTIATE
 #endif

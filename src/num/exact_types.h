@@ -44,6 +44,7 @@
 #define EM_TO_FLOAT(i) EM_PASTE(EM_PASTE(convert_, EM_FLOAT), _rte)(i)
 #define EM_UINT_TO_FLOAT(u) EM_PASTE(EM_PASTE(convert_, EM_FLOAT), _rte)(u)
 #define EM_MUL_HI(a, b) mul_hi((a), (b))
+#define EM_ROUGH_SQRT(x) sqrt(x)
 #else
 #define EM(name) tp_##name
 #define EM_FLOAT float
@@ -57,6 +58,16 @@
 #define EM_TO_FLOAT(i) ((float)(i))
 #define EM_UINT_TO_FLOAT(u) ((float)(u))
 #define EM_MUL_HI(a, b) ((uint32_t)(((uint64_t)(a) * (b)) >> 32))
+#ifdef TP_ROUGH_SQRT
+#define EM_ROUGH_SQRT(x) TP_ROUGH_SQRT(x)
+#else
+#define EM_ROUGH_SQRT(x) sqrtf(x)
+#endif
+#endif
+#ifdef TP_ROUGH_DIVIDE
+#define EM_ROUGH_DIVIDE(a, b) TP_ROUGH_DIVIDE((a), (b))
+#else
+#define EM_ROUGH_DIVIDE(a, b) ((a) / (b))
 #endif
 #define EM_F(c) ((EM_FLOAT)(c))
 #define EM_I(c) ((EM_INT)(c))

@@ -15,6 +15,8 @@
 #undef EM_TO_FLOAT
 #undef EM_UINT_TO_FLOAT
 #undef EM_MUL_HI
+#undef EM_ROUGH_DIVIDE
+#undef EM_ROUGH_SQRT
 #undef EM_F
 #undef EM_I
 #undef EM_U
