@@ -35,16 +35,16 @@ TPUCL_API tpucl_tensor tpucl_max_pool(tpucl_graph *graph, tpucl_tensor image, in
 /* Same elements in row-major order. */
 TPUCL_API tpucl_tensor tpucl_reshape(tpucl_graph *graph, tpucl_tensor x, tpucl_shape shape);
 TPUCL_API tpucl_tensor tpucl_convert(tpucl_graph *graph, tpucl_tensor x, tpucl_dtype dtype);
-/* Mean of all elements: a scalar. */
-TPUCL_API tpucl_tensor tpucl_mean(tpucl_graph *graph, tpucl_tensor x);
-
-/* Losses: scalars, means over the batch. `logits` is [batch, classes] f32, `labels` [batch] s32. */
+/* One value per example, [batch] f32, as tpucl_graph_minimize and tpucl_graph_metric want them.
+ * `logits` is [batch, classes] f32, `labels` [batch] s32. */
 TPUCL_API tpucl_tensor tpucl_softmax_cross_entropy(tpucl_graph *graph, tpucl_tensor logits,
                                                    tpucl_tensor labels);
+/* 1 where the largest logit is the label's, else 0: its mean is the accuracy. */
+TPUCL_API tpucl_tensor tpucl_is_correct(tpucl_graph *graph, tpucl_tensor logits,
+                                        tpucl_tensor labels);
+/* Mean over everything but the batch. */
 TPUCL_API tpucl_tensor tpucl_mean_squared_error(tpucl_graph *graph, tpucl_tensor prediction,
                                                 tpucl_tensor target);
-/* Share of rows whose largest logit is at the label: a scalar. */
-TPUCL_API tpucl_tensor tpucl_accuracy(tpucl_graph *graph, tpucl_tensor logits, tpucl_tensor labels);
 
 #ifdef __cplusplus
 }

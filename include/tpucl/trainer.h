@@ -34,9 +34,10 @@ typedef struct tpucl_metric {
 typedef struct tpucl_step_result {
     uint64_t step;         /* steps done so far, this one included */
     int64_t example_count; /* of this call */
-    float loss;            /* the metric "loss"; 0 when the graph has none */
+    double loss;           /* the metric "loss"; 0 when the graph has none */
     int32_t metric_count;
-    const tpucl_metric *metrics; /* borrowed until the trainer's next call */
+    const tpucl_metric *metrics; /* "loss" first, then in the order of tpucl_graph_metric; borrowed
+                                    until the trainer's next call */
 } tpucl_step_result;
 
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_create(tpucl_program *program,
@@ -55,7 +56,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_step(tpucl_trainer *traine
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_steps(tpucl_trainer *trainer,
                                                             tpucl_dataset *dataset, int64_t count,
                                                             tpucl_step_result *out_result);
-/* Forward only, no update: means over all examples that the data set brings from here to its end. */
+/* Forward only, no update: means over every example of the data set once, from its beginning. The last
+ * partial batch is padded and not miscounted. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_evaluate(tpucl_trainer *trainer,
                                                                tpucl_dataset *dataset,
                                                                tpucl_step_result *out_result);
