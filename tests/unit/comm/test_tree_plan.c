@@ -47,8 +47,9 @@ static void check_same_bits(const int32_t *owner, const int32_t *ids, int32_t n,
     for (int32_t i = 0; i < n; i++)
         all[i] = value_of(ids[i]);
     float expected = tp_tree_reduce(TP_REDUCE_ADD, all, n, 1), found = run_plan(plan, ids);
-    cr_assert_eq(memcmp(&expected, &found, 4), 0, "n %d on %d devices, waves of %d: %a, expected %a",
-                 n, devices, limit[0], (double)found, (double)expected);
+    cr_assert_eq(memcmp(&expected, &found, 4), 0,
+                 "n %d on %d devices, waves of %d: %a, expected %a", n, devices, limit[0],
+                 (double)found, (double)expected);
     tp_arena_destroy(arena);
 }
 
@@ -96,8 +97,10 @@ Test(tree_plan, wrong_owner_or_limit_is_refused)
     tp_arena *arena = NULL;
     const tp_tree_plan *plan = NULL;
     cr_assert_eq(tp_arena_create(0, &arena), TPUCL_OK);
-    cr_assert_eq(tp_tree_plan_create(owner, ids, 2, 1, limit, arena, &plan), TPUCL_INVALID_ARGUMENT);
+    cr_assert_eq(tp_tree_plan_create(owner, ids, 2, 1, limit, arena, &plan),
+                 TPUCL_INVALID_ARGUMENT);
     owner[1] = 0, limit[0] = 0;
-    cr_assert_eq(tp_tree_plan_create(owner, ids, 2, 1, limit, arena, &plan), TPUCL_INVALID_ARGUMENT);
+    cr_assert_eq(tp_tree_plan_create(owner, ids, 2, 1, limit, arena, &plan),
+                 TPUCL_INVALID_ARGUMENT);
     tp_arena_destroy(arena);
 }

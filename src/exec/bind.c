@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Binds a program to sites: builds its kernels, presets every argument that never changes, and remembers
+ * the few that move with the step or the wave.
+ */
+#include <string.h>
+#include "exec/executor_internal.h"
+#include "kernel/source.h"
+
+/* Where a program's buffer is on this site: memory object, offset and stride per core in elements. */
+typedef struct tensor_place {
+    tp_buffer *buffer;
+    uint64_t offset_elems, core_stride_elems;
+    bool moves;
+} tensor_place;
+
+static tpucl_status place_tensor(tp_loaded *loaded, const tp_bound_site *bound, int32_t index,
+                                 tensor_place *out)
+{
+    const tp_program *program = bound->program;
+    const tp_program_buffer *buffer = &program->buffers[index];
+    tp_bound_device *device = &loaded->devices[bound->site->device];
+    uint64_t elem_bytes = tp_dtype_size(buffer->dtype), record = 0;
+    *out = (tensor_place){NULL, buffer->offset_bytes / elem_bytes, 0, false};
+    switch (buffer->space) {
+    case TP_SPACE_CORE:
+        out->buffer = tp_slab_segment(device->core, (uint32_t)buffer->slab_segment);
+        record = program->core_bytes[buffer->slab_segment];
+        out->moves = program->is_resident;
+        break;
+    case TP_SPACE_REPLICATED:
+        out->buffer = tp_slab_segment(bound->replicated, (uint32_t)buffer->slab_segment);
+        break;
+    case TP_SPACE_VARIABLE:
+        out->buffer = tp_variables_buffer(loaded->executor->variables,
+                                          loaded->variable_index[buffer->variable],
+                                          bound->site->device, bound->site->group);
+        break;
+    case TP_SPACE_INPUT:
+        out->buffer = device->input;
+        record = program->input_bytes;
+        out->moves = true;
+        break;
+    case TP_SPACE_OUTPUT:
+        out->buffer = device->output;
+        record = program->output_bytes;
+        out->moves = true;
+        break;
+    case TP_SPACE_RESULT:
+        out->buffer = device->result;
+        out->moves = true;
+        break;
+    case TP_SPACE_CONSTANT:
+        out->buffer = device->constants;
+        break;
+    }
+    out->core_stride_elems = record / elem_bytes;
+    if (!out->buffer)
+        return TP_FAIL(TPUCL_INTERNAL, "buffer '%s' of program '%s' has no memory", buffer->name,
+                       program->name);
+    return TPUCL_OK;
+}
+
+static void remember_moving(tp_bound_launch *launch, const tp_bound_site *bound, int32_t index,
+                            uint32_t cl_index, const tensor_place *place, uint64_t base_elems)
+{
+    const tp_program_buffer *buffer = &bound->program->buffers[index];
+    uint64_t stride = buffer->space == TP_SPACE_RESULT
+                          ? bound->program->result_bytes / tp_dtype_size(buffer->dtype)
+                          : place->core_stride_elems;
+    launch->moving[launch->moving_count++] =
+        (tp_moving_arg){cl_index, buffer->space, base_elems, stride, 0, false};
+}
+
+static tpucl_status bind_tensor(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                                const tp_kernel_arg *arg, uint32_t *cl_index)
+{
+    tensor_place place;
+    TP_TRY(place_tensor(loaded, bound, arg->tensor, &place));
+    uint64_t offset = place.offset_elems + arg->offset_elems;
+    TP_TRY(tp_kernel_set_buffer(launch->kernel, (*cl_index)++, place.buffer));
+    if (place.moves) remember_moving(launch, bound, arg->tensor, *cl_index, &place, offset);
+    TP_TRY(tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &offset, sizeof offset));
+    return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &place.core_stride_elems,
+                               sizeof place.core_stride_elems);
+}
+
+static tpucl_status bind_arg(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                             const tp_kernel_arg *arg, uint32_t *cl_index)
+{
+    const uint32_t zero = 0, one = 1;
+    switch (arg->kind) {
+    case TP_ARG_TENSOR:
+        return bind_tensor(loaded, bound, launch, arg, cl_index);
+    case TP_ARG_S32:
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->s32, sizeof arg->s32);
+    case TP_ARG_U32:
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u32, sizeof arg->u32);
+    case TP_ARG_U64:
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u64, sizeof arg->u64);
+    case TP_ARG_F32:
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->f32, sizeof arg->f32);
+    case TP_ARG_CORE_BASE:
+        launch->base_arg = (int32_t)*cl_index;
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
+    case TP_ARG_CORE_STEP:
+        launch->stride_arg = (int32_t)*cl_index;
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &one, sizeof one);
+    case TP_ARG_STEP:
+        launch->step_arg = (int32_t)*cl_index;
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
+    case TP_ARG_SEED:
+        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &loaded->executor->options.seed,
+                                   sizeof loaded->executor->options.seed);
+    case TP_ARG_LOCAL:
+        return tp_kernel_set_local(launch->kernel, (*cl_index)++, (size_t)arg->u64);
+    }
+    return TP_FAIL(TPUCL_INTERNAL, "launch '%s' has an argument of unknown kind %d",
+                   launch->launch->label, (int)arg->kind);
+}
+
+/* A library product takes plain offsets; its tensors neither move nor belong to a resident program. */
+static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch)
+{
+    for (int i = 0; i < 3; i++) {
+        tensor_place place;
+        const tp_kernel_arg *arg = &launch->launch->args[i];
+        TP_TRY(place_tensor(loaded, bound, arg->tensor, &place));
+        if (place.moves)
+            return TP_FAIL(TPUCL_INTERNAL, "library product '%s' on a tensor that moves",
+                           launch->launch->label);
+        launch->gemm_buffers[i] = place.buffer;
+        launch->gemm_offsets[i] = place.offset_elems + arg->offset_elems;
+        launch->gemm_core_strides[i] = place.core_stride_elems;
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status bind_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                                tp_device_program *program)
+{
+    launch->base_arg = launch->step_arg = launch->stride_arg = -1;
+    if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return bind_gemm(loaded, bound, launch);
+    TP_TRY(tp_kernel_create(program, launch->launch->entry, &launch->kernel));
+    launch->moving =
+        TP_ARENA_NEW_ARRAY(loaded->arena, tp_moving_arg, (size_t)launch->launch->arg_count + 1);
+    if (!launch->moving) return TPUCL_OUT_OF_MEMORY;
+    uint32_t cl_index = 0;
+    for (int32_t i = 0; i < launch->launch->arg_count; i++)
+        TP_TRY(bind_arg(loaded, bound, launch, &launch->launch->args[i], &cl_index));
+    return TPUCL_OK;
+}
+
+/* The distinct sources of a program; `of_launch[i]` says which one launch i uses. */
+static tpucl_status collect_sources(const tp_program *program, tp_arena *arena,
+                                    tp_program_source *sources, int32_t *of_launch,
+                                    uint32_t *out_count)
+{
+    uint32_t count = 0;
+    for (int32_t i = 0; i < program->launch_count; i++) {
+        const tp_launch *launch = &program->launches[i];
+        if (launch->kind != TP_LAUNCH_KERNEL) continue;
+        int32_t found = -1;
+        for (int32_t k = 0; k < i && found < 0; k++) {
+            const tp_launch *other = &program->launches[k];
+            if (other->kind == TP_LAUNCH_KERNEL && strcmp(other->source, launch->source) == 0 &&
+                strcmp(other->options, launch->options) == 0)
+                found = of_launch[k];
+        }
+        if (found < 0) {
+            const char *expanded = NULL;
+            TP_TRY(tp_kernel_source_expand(launch->source, arena, &expanded));
+            sources[count] = (tp_program_source){launch->label, expanded, launch->options};
+            found = (int32_t)count++;
+        }
+        of_launch[i] = found;
+    }
+    *out_count = count;
+    return TPUCL_OK;
+}
+
+static tpucl_status bind_program(tp_loaded *loaded, int32_t device, tp_build_callback callback,
+                                 void *user)
+{
+    const tp_program *program = loaded->programs[device];
+    const size_t launch_count = (size_t)program->launch_count + 1;
+    tp_arena *scratch = NULL;
+    TP_TRY(tp_arena_create(0, &scratch));
+    tpucl_status status = TPUCL_OK;
+    uint32_t count = 0;
+    tp_program_source *sources = TP_ARENA_NEW_ARRAY(scratch, tp_program_source, launch_count);
+    int32_t *of_launch = TP_ARENA_NEW_ARRAY(scratch, int32_t, launch_count);
+    tp_device_program **built = TP_ARENA_NEW_ARRAY(scratch, tp_device_program *, launch_count);
+    if (!sources || !of_launch || !built) {
+        tp_arena_destroy(scratch);
+        return TPUCL_OUT_OF_MEMORY;
+    }
+    TP_TRY_GOTO(status, collect_sources(program, scratch, sources, of_launch, &count), done);
+    TP_TRY_GOTO(status,
+                tp_program_build_many(loaded->executor->map->devices[device], sources, count, 0,
+                                      callback, user, built),
+                done);
+    for (int32_t s = 0; s < loaded->executor->site_count; s++) {
+        tp_bound_site *bound = &loaded->sites[s];
+        if (bound->site->device != device) continue;
+        for (int32_t i = 0; i < program->launch_count; i++)
+            TP_TRY_GOTO(status,
+                        bind_launch(loaded, bound, &bound->launches[i],
+                                    program->launches[i].kind == TP_LAUNCH_KERNEL
+                                        ? built[of_launch[i]]
+                                        : NULL),
+                        done);
+    }
+done:
+    for (uint32_t i = 0; i < count; i++)
+        tp_program_release(built[i]);
+    tp_arena_destroy(scratch);
+    return status;
+}
+
+tpucl_status tp_bind(tp_loaded *loaded, tp_build_callback callback, void *user)
+{
+    for (int32_t s = 0; s < loaded->executor->site_count; s++) {
+        tp_bound_site *bound = &loaded->sites[s];
+        bound->launches = TP_ARENA_NEW_ARRAY(loaded->arena, tp_bound_launch,
+                                             (size_t)bound->program->launch_count + 1);
+        if (!bound->launches) return TPUCL_OUT_OF_MEMORY;
+        for (int32_t i = 0; i < bound->program->launch_count; i++)
+            bound->launches[i].launch = &bound->program->launches[i];
+    }
+    for (int32_t d = 0; d < loaded->executor->map->device_count; d++)
+        TP_TRY(bind_program(loaded, d, callback, user));
+    return TPUCL_OK;
+}
+
+void tp_bind_release(tp_loaded *loaded)
+{
+    for (int32_t s = 0; s < loaded->executor->site_count; s++) {
+        tp_bound_site *bound = &loaded->sites[s];
+        for (int32_t i = 0; bound->launches && i < bound->program->launch_count; i++)
+            tp_kernel_destroy(bound->launches[i].kernel);
+    }
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How many cores run in one wave, and the memory for it. A core's HBM is a limit of the topology: what is
+ * counted against it is what that core would hold. The device's memory is another limit: it decides only
+ * how many cores run at once.
+ */
+#include "exec/executor_internal.h"
+
+static uint64_t sum_bytes(const uint64_t *segment_bytes, int32_t count)
+{
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < count; i++)
+        sum += segment_bytes[i];
+    return sum;
+}
+
+static const char *mebibytes(tp_arena *arena, uint64_t bytes)
+{
+    const char *text = tp_arena_printf(arena, "%.1f MiB", (double)bytes / 1048576.0);
+    return text ? text : "?";
+}
+
+static tpucl_status check_core_hbm(tp_loaded *loaded, const tp_program *program)
+{
+    uint64_t limit = loaded->executor->options.core_hbm_bytes;
+    uint64_t core = sum_bytes(program->core_bytes, program->core_slab_segments);
+    uint64_t shared = sum_bytes(program->replicated_bytes, program->replicated_slab_segments);
+    uint64_t variables = tp_variables_bytes(loaded->executor->variables);
+    uint64_t feed = (uint64_t)loaded->infeed_depth * program->input_bytes + program->constant_bytes;
+    uint64_t used = core + shared + variables + feed;
+    if (!limit || used <= limit) return TPUCL_OK;
+    tp_arena *arena = loaded->arena;
+    return TP_FAIL(
+        TPUCL_OUT_OF_DEVICE_MEMORY,
+        "program '%s' needs %s on each core, its HBM has %s: %s too much. Activations and "
+        "gradients %s, copies of weights %s, variables and optimizer slots %s, infeed and "
+        "constants %s. A smaller per-core batch or mixed_bfloat16 makes it smaller",
+        program->name, mebibytes(arena, used), mebibytes(arena, limit),
+        mebibytes(arena, used - limit), mebibytes(arena, core), mebibytes(arena, shared),
+        mebibytes(arena, variables), mebibytes(arena, feed));
+}
+
+static int32_t most_cores_of_a_site(const tp_loaded *loaded, int32_t device)
+{
+    const tp_executor *executor = loaded->executor;
+    int32_t most = 0;
+    for (int32_t i = 0; i < executor->site_count; i++)
+        if (executor->sites[i].device == device && executor->sites[i].core_count > most)
+            most = executor->sites[i].core_count;
+    return most;
+}
+
+/* The largest number of cores whose slabs fit the device beside what is there already. */
+static tpucl_status choose_wave(tp_loaded *loaded, int32_t device)
+{
+    const tp_executor *executor = loaded->executor;
+    const tp_program *program = loaded->programs[device];
+    tp_device *handle = executor->map->devices[device];
+    tp_device_memory memory;
+    tp_device_get_memory(handle, &memory);
+    uint64_t free_bytes = memory.limit_bytes - memory.used_bytes;
+    uint64_t reserve = free_bytes / 16; /* partial sums, the driver's own needs */
+    uint64_t core_bytes = sum_bytes(program->core_bytes, program->core_slab_segments);
+    uint64_t max_allocation = tp_device_get_caps(handle)->max_allocation_bytes;
+    int32_t wave = most_cores_of_a_site(loaded, device);
+    if (executor->options.wave_cores && executor->options.wave_cores < wave &&
+        !program->is_resident)
+        wave = executor->options.wave_cores;
+    int32_t wanted = wave;
+    for (int32_t s = 0; s < program->core_slab_segments; s++)
+        while (wave > 0 && program->core_bytes[s] * (uint64_t)wave > max_allocation)
+            wave--;
+    while (wave > 0 && core_bytes * (uint64_t)wave > free_bytes - reserve)
+        wave--;
+    if (wave < 1 || (program->is_resident && wave < wanted))
+        return TP_FAIL(
+            TPUCL_OUT_OF_DEVICE_MEMORY,
+            "device '%s' has %s free (largest allocation %s), program '%s' needs %s for %d "
+            "core%s at once; use a smaller batch or a device with more memory",
+            tp_device_label(handle), mebibytes(loaded->arena, free_bytes),
+            mebibytes(loaded->arena, max_allocation), program->name,
+            mebibytes(loaded->arena, core_bytes * (uint64_t)(wave < 1 ? 1 : wanted)),
+            wave < 1 ? 1 : wanted, wave < 1 || wanted == 1 ? "" : "s");
+    loaded->devices[device].wave_cores = wave;
+    return TPUCL_OK;
+}
+
+static tpucl_status allocate_records(tp_loaded *loaded, int32_t device)
+{
+    const tp_executor *executor = loaded->executor;
+    const tp_program *program = loaded->programs[device];
+    tp_bound_device *bound = &loaded->devices[device];
+    tp_device *handle = executor->map->devices[device];
+    uint64_t records = (uint64_t)executor->records_on[device];
+    uint64_t depth = (uint64_t)loaded->infeed_depth;
+    if (program->input_bytes) {
+        TP_TRY(tp_buffer_create(handle, program->input_bytes * records * depth, "infeed",
+                                &bound->input));
+        for (int32_t i = 0; i < loaded->infeed_depth; i++)
+            TP_TRY(tp_staging_create(handle, program->input_bytes * records, &bound->staging[i]));
+    }
+    if (program->output_bytes)
+        TP_TRY(tp_buffer_create(handle, program->output_bytes * records * depth, "outfeed",
+                                &bound->output));
+    if (program->result_bytes)
+        TP_TRY(tp_buffer_create(handle,
+                                program->result_bytes * (uint64_t)loaded->results_depth *
+                                    (uint64_t)executor->group_count,
+                                "results", &bound->result));
+    if (program->constant_bytes) {
+        TP_TRY(tp_buffer_create(handle, program->constant_bytes, "constants", &bound->constants));
+        TP_TRY(tp_buffer_write(bound->constants, 0, program->constants, program->constant_bytes));
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status allocate_core_slab(tp_loaded *loaded, int32_t device)
+{
+    const tp_program *program = loaded->programs[device];
+    tp_bound_device *bound = &loaded->devices[device];
+    uint64_t bytes[TP_PROGRAM_MAX_SLAB_SEGMENTS];
+    if (!program->core_slab_segments) return TPUCL_OK;
+    for (int32_t s = 0; s < program->core_slab_segments; s++)
+        bytes[s] = program->core_bytes[s] * (uint64_t)bound->wave_cores;
+    return tp_slab_create(loaded->executor->map->devices[device], bytes,
+                          (uint32_t)program->core_slab_segments, "activations", &bound->core);
+}
+
+tpucl_status tp_memory_allocate(tp_loaded *loaded)
+{
+    const tp_executor *executor = loaded->executor;
+    for (int32_t d = 0; d < executor->map->device_count; d++) {
+        TP_TRY(check_core_hbm(loaded, loaded->programs[d]));
+        TP_TRY(allocate_records(loaded, d));
+    }
+    for (int32_t i = 0; i < executor->site_count; i++) {
+        tp_bound_site *site = &loaded->sites[i];
+        if (site->program->replicated_slab_segments)
+            TP_TRY(tp_slab_create(tp_site_device(executor, site->site),
+                                  site->program->replicated_bytes,
+                                  (uint32_t)site->program->replicated_slab_segments, "replicated",
+                                  &site->replicated));
+    }
+    for (int32_t d = 0; d < executor->map->device_count; d++) {
+        TP_TRY(choose_wave(loaded, d));
+        TP_TRY(allocate_core_slab(loaded, d));
+    }
+    return TPUCL_OK;
+}

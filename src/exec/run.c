@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Enqueues the launches of a segment for one wave: the hot path of the host. Only arguments that changed
+ * are set again.
+ */
+#include "exec/executor_internal.h"
+
+static uint64_t moving_index(const tp_moving_arg *arg, const tp_loaded *loaded,
+                             const tp_bound_site *bound, const tp_wave *wave)
+{
+    const tp_site *site = bound->site;
+    uint64_t record = (uint64_t)(site->first_record + wave->local_begin);
+    switch (arg->space) {
+    case TP_SPACE_CORE: /* resident: the slab holds all cores of the site */
+        return (uint64_t)wave->local_begin;
+    case TP_SPACE_RESULT:
+        return (uint64_t)(wave->result_slot * loaded->executor->group_count + site->group);
+    default: /* INPUT, OUTPUT */
+        return (uint64_t)wave->infeed_slot * (uint64_t)loaded->executor->records_on[site->device] +
+               record;
+    }
+}
+
+static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                               const tp_wave *wave)
+{
+    for (int32_t i = 0; i < launch->moving_count; i++) {
+        tp_moving_arg *arg = &launch->moving[i];
+        uint64_t value =
+            arg->base_elems + arg->stride_elems * moving_index(arg, loaded, bound, wave);
+        if (arg->is_set && arg->last == value) continue;
+        TP_TRY(tp_kernel_set_bytes(launch->kernel, arg->cl_index, &value, sizeof value));
+        arg->last = value;
+        arg->is_set = true;
+    }
+    if (launch->base_arg >= 0)
+        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->base_arg, &wave->core_base,
+                                   sizeof wave->core_base));
+    if (launch->stride_arg >= 0)
+        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->stride_arg, &wave->core_step,
+                                   sizeof wave->core_step));
+    if (launch->step_arg >= 0)
+        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->step_arg, &wave->step,
+                                   sizeof wave->step));
+    return TPUCL_OK;
+}
+
+/* One library call per core: CLBlast knows no cores. */
+static tpucl_status run_gemm(tp_device *device, const tp_bound_launch *launch, int32_t cores)
+{
+    const tp_library_gemm *gemm = &launch->launch->gemm;
+    tp_clblast_problem problem = {.batch = gemm->batch,
+                                  .m = gemm->m,
+                                  .n = gemm->n,
+                                  .k = gemm->k,
+                                  .transpose_a = gemm->transpose_a,
+                                  .transpose_b = gemm->transpose_b,
+                                  .lda = gemm->lda,
+                                  .ldb = gemm->ldb,
+                                  .ldc = gemm->ldc,
+                                  .stride_a = gemm->stride_a,
+                                  .stride_b = gemm->stride_b,
+                                  .stride_c = gemm->stride_c};
+    for (int32_t core = 0; core < cores; core++) {
+        problem.offset_a = launch->gemm_offsets[0] + (uint64_t)core * launch->gemm_core_strides[0];
+        problem.offset_b = launch->gemm_offsets[1] + (uint64_t)core * launch->gemm_core_strides[1];
+        problem.offset_c = launch->gemm_offsets[2] + (uint64_t)core * launch->gemm_core_strides[2];
+        TP_TRY(tp_clblast_sgemm(device, &problem, launch->gemm_buffers[0], launch->gemm_buffers[1],
+                                launch->gemm_buffers[2], NULL));
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
+                            const tp_program_segment *segment, const tp_wave *wave)
+{
+    tp_device *device = tp_site_device(loaded->executor, bound->site);
+    for (int32_t i = 0; i < segment->launch_count; i++) {
+        tp_bound_launch *launch = &bound->launches[segment->first_launch + i];
+        int32_t cores = launch->launch->is_per_core ? wave->count : 1;
+        if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) {
+            TP_TRY(run_gemm(device, launch, cores));
+            continue;
+        }
+        TP_TRY(set_moving(loaded, bound, launch, wave));
+        const size_t *global = launch->launch->global;
+        size_t grid[3] = {global[0], global[1], global[2] * (size_t)cores};
+        tpucl_status status =
+            tp_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
+        if (status != TPUCL_OK) {
+            tp_error_note("launch '%s' of program '%s'", launch->launch->label,
+                          bound->program->name);
+            return status;
+        }
+    }
+    return TPUCL_OK;
+}
