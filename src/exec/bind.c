@@ -77,11 +77,11 @@ static tpucl_status bind_tensor(tp_loaded *loaded, tp_bound_site *bound, tp_boun
     tensor_place place;
     TP_TRY(place_tensor(loaded, bound, arg->tensor, &place));
     uint64_t offset = place.offset_elems + arg->offset_elems;
-    TP_TRY(tp_kernel_set_buffer(launch->kernel, (*cl_index)++, place.buffer));
+    TP_TRY(tp_device_kernel_set_buffer(launch->kernel, (*cl_index)++, place.buffer));
     if (place.moves) remember_moving(launch, bound, arg->tensor, *cl_index, &place, offset);
-    TP_TRY(tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &offset, sizeof offset));
-    return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &place.core_stride_elems,
-                               sizeof place.core_stride_elems);
+    TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &offset, sizeof offset));
+    return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &place.core_stride_elems,
+                                      sizeof place.core_stride_elems);
 }
 
 static tpucl_status bind_arg(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
@@ -92,27 +92,32 @@ static tpucl_status bind_arg(tp_loaded *loaded, tp_bound_site *bound, tp_bound_l
     case TP_ARG_TENSOR:
         return bind_tensor(loaded, bound, launch, arg, cl_index);
     case TP_ARG_S32:
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->s32, sizeof arg->s32);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->s32,
+                                          sizeof arg->s32);
     case TP_ARG_U32:
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u32, sizeof arg->u32);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u32,
+                                          sizeof arg->u32);
     case TP_ARG_U64:
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u64, sizeof arg->u64);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u64,
+                                          sizeof arg->u64);
     case TP_ARG_F32:
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->f32, sizeof arg->f32);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->f32,
+                                          sizeof arg->f32);
     case TP_ARG_CORE_BASE:
         launch->base_arg = (int32_t)*cl_index;
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
     case TP_ARG_CORE_STEP:
         launch->stride_arg = (int32_t)*cl_index;
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &one, sizeof one);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &one, sizeof one);
     case TP_ARG_STEP:
         launch->step_arg = (int32_t)*cl_index;
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
     case TP_ARG_SEED:
-        return tp_kernel_set_bytes(launch->kernel, (*cl_index)++, &loaded->executor->options.seed,
-                                   sizeof loaded->executor->options.seed);
+        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++,
+                                          &loaded->executor->options.seed,
+                                          sizeof loaded->executor->options.seed);
     case TP_ARG_LOCAL:
-        return tp_kernel_set_local(launch->kernel, (*cl_index)++, (size_t)arg->u64);
+        return tp_device_kernel_set_local(launch->kernel, (*cl_index)++, (size_t)arg->u64);
     }
     return TP_FAIL(TPUCL_INTERNAL, "launch '%s' has an argument of unknown kind %d",
                    launch->launch->label, (int)arg->kind);
@@ -140,7 +145,7 @@ static tpucl_status bind_launch(tp_loaded *loaded, tp_bound_site *bound, tp_boun
 {
     launch->base_arg = launch->step_arg = launch->stride_arg = -1;
     if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return bind_gemm(loaded, bound, launch);
-    TP_TRY(tp_kernel_create(program, launch->launch->entry, &launch->kernel));
+    TP_TRY(tp_device_kernel_create(program, launch->launch->entry, &launch->kernel));
     launch->moving =
         TP_ARENA_NEW_ARRAY(loaded->arena, tp_moving_arg, (size_t)launch->launch->arg_count + 1);
     if (!launch->moving) return TPUCL_OUT_OF_MEMORY;
@@ -152,7 +157,7 @@ static tpucl_status bind_launch(tp_loaded *loaded, tp_bound_site *bound, tp_boun
 
 /* The distinct sources of a program; `of_launch[i]` says which one launch i uses. */
 static tpucl_status collect_sources(const tp_program *program, tp_arena *arena,
-                                    tp_program_source *sources, int32_t *of_launch,
+                                    tp_device_program_source *sources, int32_t *of_launch,
                                     uint32_t *out_count)
 {
     uint32_t count = 0;
@@ -169,7 +174,7 @@ static tpucl_status collect_sources(const tp_program *program, tp_arena *arena,
         if (found < 0) {
             const char *expanded = NULL;
             TP_TRY(tp_kernel_source_expand(launch->source, arena, &expanded));
-            sources[count] = (tp_program_source){launch->label, expanded, launch->options};
+            sources[count] = (tp_device_program_source){launch->label, expanded, launch->options};
             found = (int32_t)count++;
         }
         of_launch[i] = found;
@@ -187,7 +192,8 @@ static tpucl_status bind_program(tp_loaded *loaded, int32_t device, tp_build_cal
     TP_TRY(tp_arena_create(0, &scratch));
     tpucl_status status = TPUCL_OK;
     uint32_t count = 0;
-    tp_program_source *sources = TP_ARENA_NEW_ARRAY(scratch, tp_program_source, launch_count);
+    tp_device_program_source *sources =
+        TP_ARENA_NEW_ARRAY(scratch, tp_device_program_source, launch_count);
     int32_t *of_launch = TP_ARENA_NEW_ARRAY(scratch, int32_t, launch_count);
     tp_device_program **built = TP_ARENA_NEW_ARRAY(scratch, tp_device_program *, launch_count);
     if (!sources || !of_launch || !built) {
@@ -196,8 +202,8 @@ static tpucl_status bind_program(tp_loaded *loaded, int32_t device, tp_build_cal
     }
     TP_TRY_GOTO(status, collect_sources(program, scratch, sources, of_launch, &count), done);
     TP_TRY_GOTO(status,
-                tp_program_build_many(loaded->executor->map->devices[device], sources, count, 0,
-                                      callback, user, built),
+                tp_device_program_build_many(loaded->executor->map->devices[device], sources, count,
+                                             0, callback, user, built),
                 done);
     for (int32_t s = 0; s < loaded->executor->site_count; s++) {
         tp_bound_site *bound = &loaded->sites[s];
@@ -212,7 +218,7 @@ static tpucl_status bind_program(tp_loaded *loaded, int32_t device, tp_build_cal
     }
 done:
     for (uint32_t i = 0; i < count; i++)
-        tp_program_release(built[i]);
+        tp_device_program_release(built[i]);
     tp_arena_destroy(scratch);
     return status;
 }
@@ -237,6 +243,6 @@ void tp_bind_release(tp_loaded *loaded)
     for (int32_t s = 0; s < loaded->executor->site_count; s++) {
         tp_bound_site *bound = &loaded->sites[s];
         for (int32_t i = 0; bound->launches && i < bound->program->launch_count; i++)
-            tp_kernel_destroy(bound->launches[i].kernel);
+            tp_device_kernel_destroy(bound->launches[i].kernel);
     }
 }

@@ -159,8 +159,8 @@ static tpucl_status plan_trees(tp_loaded *loaded)
         tp_bound_device *bound = &loaded->devices[d];
         size_t kernels = (size_t)bound->wave_cores + 1;
         limit[d] = bound->wave_cores;
-        bound->sum_partial = TP_ARENA_NEW_ARRAY(loaded->arena, tp_kernel *, kernels);
-        bound->sum_final = TP_ARENA_NEW_ARRAY(loaded->arena, tp_kernel *, kernels);
+        bound->sum_partial = TP_ARENA_NEW_ARRAY(loaded->arena, tp_device_kernel *, kernels);
+        bound->sum_final = TP_ARENA_NEW_ARRAY(loaded->arena, tp_device_kernel *, kernels);
         if (!bound->sum_partial || !bound->sum_final) return TPUCL_OUT_OF_MEMORY;
     }
     for (int32_t g = 0; g < executor->group_count; g++) {
@@ -257,11 +257,11 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
 
 static void release_device(tp_loaded *loaded, tp_bound_device *bound)
 {
-    tp_kernel_destroy(bound->add);
-    tp_kernel_destroy(bound->flush);
+    tp_device_kernel_destroy(bound->add);
+    tp_device_kernel_destroy(bound->flush);
     for (int32_t i = 0; bound->sum_final && i <= bound->wave_cores; i++) {
-        tp_kernel_destroy(bound->sum_partial[i]);
-        tp_kernel_destroy(bound->sum_final[i]);
+        tp_device_kernel_destroy(bound->sum_partial[i]);
+        tp_device_kernel_destroy(bound->sum_final[i]);
     }
     for (int32_t i = 0; i < loaded->infeed_depth; i++) {
         if (bound->staging) tp_staging_destroy(bound->staging[i]);

@@ -48,7 +48,7 @@ typedef struct tp_moving_arg {
 
 typedef struct tp_bound_launch {
     const tp_launch *launch;
-    tp_kernel *kernel; /* NULL for library products */
+    tp_device_kernel *kernel; /* NULL for library products */
     tp_moving_arg *moving;
     int32_t moving_count;
     int32_t base_arg, step_arg,
@@ -73,9 +73,9 @@ typedef struct tp_bound_device {
     tp_buffer *input, *output, *result, *constants;
     tp_staging **staging; /* [infeed_depth] host side of the infeed */
     tp_event **slot_done; /* [infeed_depth] step that used the slot has finished on the device */
-    tp_kernel **sum_partial,
+    tp_device_kernel **sum_partial,
         **sum_final; /* [wave_cores + 1]: cross_core_sum by wave size; made when needed */
-    tp_kernel *add, *flush;
+    tp_device_kernel *add, *flush;
     int32_t wave_cores;
 } tp_bound_device;
 

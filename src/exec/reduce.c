@@ -11,31 +11,31 @@
 enum { GROUP_ITEMS = 256 };
 
 static tpucl_status make_kernel(tp_loaded *loaded, int32_t device, const char *options,
-                                const char *entry, tp_kernel **out_kernel)
+                                const char *entry, tp_device_kernel **out_kernel)
 {
     const char *text = NULL, *expanded = NULL;
     tp_device_program *program = NULL;
     TP_TRY(tp_kernel_source_find("comm/cross_core.cl", loaded->arena, &text));
     TP_TRY(tp_kernel_source_expand(text, loaded->arena, &expanded));
-    const tp_program_source source = {"cross_core", expanded, options};
-    TP_TRY(tp_program_build(loaded->executor->map->devices[device], &source, &program));
-    tpucl_status status = tp_kernel_create(program, entry, out_kernel);
-    tp_program_release(program);
+    const tp_device_program_source source = {"cross_core", expanded, options};
+    TP_TRY(tp_device_program_build(loaded->executor->map->devices[device], &source, &program));
+    tpucl_status status = tp_device_kernel_create(program, entry, out_kernel);
+    tp_device_program_release(program);
     return status;
 }
 
-static tpucl_status set_range(tp_kernel *kernel, uint32_t index, tp_buffer *buffer,
+static tpucl_status set_range(tp_device_kernel *kernel, uint32_t index, tp_buffer *buffer,
                               uint64_t offset_elems)
 {
-    TP_TRY(tp_kernel_set_buffer(kernel, index, buffer));
-    return tp_kernel_set_bytes(kernel, index + 1, &offset_elems, sizeof offset_elems);
+    TP_TRY(tp_device_kernel_set_buffer(kernel, index, buffer));
+    return tp_device_kernel_set_bytes(kernel, index + 1, &offset_elems, sizeof offset_elems);
 }
 
-static tpucl_status enqueue_elements(tp_kernel *kernel, uint64_t elems)
+static tpucl_status enqueue_elements(tp_device_kernel *kernel, uint64_t elems)
 {
     size_t local[3] = {GROUP_ITEMS, 1, 1};
     size_t global[3] = {(elems + GROUP_ITEMS - 1) / GROUP_ITEMS * GROUP_ITEMS, 1, 1};
-    return tp_kernel_enqueue(kernel, global, local, NULL, 0, NULL);
+    return tp_device_kernel_enqueue(kernel, global, local, NULL, 0, NULL);
 }
 
 static tpucl_status partial_buffer(tp_loaded *loaded, tp_bound_site *bound, int32_t slot,
@@ -64,7 +64,7 @@ tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
     const tp_program_reduce *reduce = &segment->reduce;
     tp_bound_device *device = &loaded->devices[bound->site->device];
     bool is_final = op->count == loaded->executor->group_size;
-    tp_kernel **kernel = &(is_final ? device->sum_final : device->sum_partial)[op->count];
+    tp_device_kernel **kernel = &(is_final ? device->sum_final : device->sum_partial)[op->count];
     if (!*kernel) {
         char options[64];
         snprintf(options, sizeof options, "-DCORES=%d -DFLUSH=%d", op->count, is_final);
@@ -80,9 +80,9 @@ tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
         TP_TRY(partial_buffer(loaded, bound, op->slot, reduce->elems, &dst));
     TP_TRY(set_range(*kernel, 0, tp_slab_segment(device->core, (uint32_t)reduce->core_slab_segment),
                      src_offset));
-    TP_TRY(tp_kernel_set_bytes(*kernel, 2, &stride, sizeof stride));
+    TP_TRY(tp_device_kernel_set_bytes(*kernel, 2, &stride, sizeof stride));
     TP_TRY(set_range(*kernel, 3, dst, dst_offset));
-    TP_TRY(tp_kernel_set_bytes(*kernel, 5, &reduce->elems, sizeof reduce->elems));
+    TP_TRY(tp_device_kernel_set_bytes(*kernel, 5, &reduce->elems, sizeof reduce->elems));
     return enqueue_elements(*kernel, reduce->elems);
 }
 
@@ -97,7 +97,7 @@ static tpucl_status flush_into_place(tp_loaded *loaded, tp_bound_site *bound,
     final_range(bound, reduce, &dst, &dst_offset);
     TP_TRY(set_range(device->flush, 0, sum, 0));
     TP_TRY(set_range(device->flush, 2, dst, dst_offset));
-    TP_TRY(tp_kernel_set_bytes(device->flush, 4, &reduce->elems, sizeof reduce->elems));
+    TP_TRY(tp_device_kernel_set_bytes(device->flush, 4, &reduce->elems, sizeof reduce->elems));
     return enqueue_elements(device->flush, reduce->elems);
 }
 
@@ -113,7 +113,7 @@ tpucl_status tp_reduce_add(tp_loaded *loaded, tp_bound_site *bound,
     TP_TRY(partial_buffer(loaded, bound, op->slot + 1, reduce->elems, &right));
     TP_TRY(set_range(device->add, 0, left, 0));
     TP_TRY(set_range(device->add, 2, right, 0));
-    TP_TRY(tp_kernel_set_bytes(device->add, 4, &reduce->elems, sizeof reduce->elems));
+    TP_TRY(tp_device_kernel_set_bytes(device->add, 4, &reduce->elems, sizeof reduce->elems));
     TP_TRY(enqueue_elements(device->add, reduce->elems));
     if (op->count == loaded->executor->group_size)
         return flush_into_place(loaded, bound, reduce, left);

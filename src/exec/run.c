@@ -28,19 +28,19 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
         uint64_t value =
             arg->base_elems + arg->stride_elems * moving_index(arg, loaded, bound, wave);
         if (arg->is_set && arg->last == value) continue;
-        TP_TRY(tp_kernel_set_bytes(launch->kernel, arg->cl_index, &value, sizeof value));
+        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, arg->cl_index, &value, sizeof value));
         arg->last = value;
         arg->is_set = true;
     }
     if (launch->base_arg >= 0)
-        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->base_arg, &wave->core_base,
-                                   sizeof wave->core_base));
+        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->base_arg,
+                                          &wave->core_base, sizeof wave->core_base));
     if (launch->stride_arg >= 0)
-        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->stride_arg, &wave->core_step,
-                                   sizeof wave->core_step));
+        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->stride_arg,
+                                          &wave->core_step, sizeof wave->core_step));
     if (launch->step_arg >= 0)
-        TP_TRY(tp_kernel_set_bytes(launch->kernel, (uint32_t)launch->step_arg, &wave->step,
-                                   sizeof wave->step));
+        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->step_arg, &wave->step,
+                                          sizeof wave->step));
     return TPUCL_OK;
 }
 
@@ -85,7 +85,7 @@ tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
         const size_t *global = launch->launch->global;
         size_t grid[3] = {global[0], global[1], global[2] * (size_t)cores};
         tpucl_status status =
-            tp_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
+            tp_device_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
         if (status != TPUCL_OK) {
             tp_error_note("launch '%s' of program '%s'", launch->launch->label,
                           bound->program->name);
