@@ -138,6 +138,10 @@ tp_node_id tp_graph_add(tp_graph *graph, const char *op, const tp_node_id *input
 tp_node_id tp_graph_add_input(tp_graph *graph, const char *name, tp_dtype dtype, tp_shape shape);
 /* `node` is filled in; the index of the variable is its position in graph->variables. */
 tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable);
+/* Indexes into graph->variables, or -1. */
+int32_t tp_graph_find_variable(const tp_graph *graph, const char *name);
+int32_t tp_graph_variable_of(const tp_graph *graph, tp_node_id node);
+
 void tp_graph_add_update(tp_graph *graph, tp_node_id variable, tp_node_id value);
 void tp_graph_add_output(tp_graph *graph, const char *name, tp_node_id node);
 
