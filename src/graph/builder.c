@@ -211,37 +211,62 @@ tp_node_id tp_op_reduce(tp_graph *graph, tp_node_id a, const char *kind, const i
     return tp_graph_add(graph, "reduce", &a, 1, attrs, 2);
 }
 
-/* The attributes size, strides and padding of a pooling window. */
-static void window_attrs(const tp_window *window, tp_attr out_attrs[3])
+/* A window over an image as one over all four dimensions. */
+typedef struct window_attrs {
+    int64_t dimensions[4], strides[4], padding[8];
+    tp_attr attrs[4];
+} window_attrs;
+
+static void fill_window_attrs(const tp_window *window, window_attrs *out)
 {
-    out_attrs[0] = tp_attr_ints("size", window->size, 2);
-    out_attrs[1] = tp_attr_ints("strides", window->strides, 2);
-    out_attrs[2] = tp_attr_ints("padding", window->padding, 4);
+    *out = (window_attrs){.dimensions = {1, window->size[0], window->size[1], 1},
+                          .strides = {1, window->strides[0], window->strides[1], 1},
+                          .padding = {0, 0, window->padding[0], window->padding[1],
+                                      window->padding[2], window->padding[3], 0, 0}};
+    out->attrs[0] = tp_attr_ints("window_dimensions", out->dimensions, 4);
+    out->attrs[1] = tp_attr_ints("window_strides", out->strides, 4);
+    out->attrs[2] = tp_attr_ints("padding", out->padding, 8);
 }
 
 tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, const tp_window *window)
 {
-    tp_attr attrs[4];
-    window_attrs(window, attrs);
-    attrs[3] = tp_attr_text("kind", kind);
-    return tp_graph_add(graph, "reduce_window", &a, 1, attrs, 4);
+    window_attrs all;
+    fill_window_attrs(window, &all);
+    all.attrs[3] = tp_attr_text("kind", kind);
+    return tp_graph_add(graph, "reduce_window", &a, 1, all.attrs, 4);
 }
 
 tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d, const tp_window *window)
 {
     const tp_node_id inputs[] = {a, d};
-    tp_attr attrs[3];
-    window_attrs(window, attrs);
-    return tp_graph_add(graph, "select_and_scatter", inputs, 2, attrs, 3);
+    window_attrs all;
+    fill_window_attrs(window, &all);
+    return tp_graph_add(graph, "select_and_scatter", inputs, 2, all.attrs, 3);
 }
 
 tp_node_id tp_op_reduce_window_grad(tp_graph *graph, tp_node_id d, tp_shape input_shape,
                                     const tp_window *window)
 {
-    tp_attr attrs[4];
-    window_attrs(window, attrs);
-    attrs[3] = tp_attr_shape("input_shape", &input_shape);
-    return tp_graph_add(graph, "reduce_window_grad", &d, 1, attrs, 4);
+    window_attrs all;
+    fill_window_attrs(window, &all);
+    all.attrs[3] = tp_attr_shape("input_dims", &input_shape);
+    return tp_graph_add(graph, "reduce_window_grad", &d, 1, all.attrs, 4);
+}
+
+static tp_node_id add_arg(tp_graph *graph, const char *op, tp_node_id a, int64_t axis)
+{
+    const tp_attr attrs[] = {tp_attr_int("axis", axis)};
+    return tp_graph_add(graph, op, &a, 1, attrs, 1);
+}
+
+tp_node_id tp_op_argmax(tp_graph *graph, tp_node_id a, int64_t axis)
+{
+    return add_arg(graph, "argmax", a, axis);
+}
+
+tp_node_id tp_op_argmin(tp_graph *graph, tp_node_id a, int64_t axis)
+{
+    return add_arg(graph, "argmin", a, axis);
 }
 
 /* ---- MXU ---- */
@@ -249,10 +274,10 @@ tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, co
                              const char *precision)
 {
     const tp_node_id inputs[] = {lhs, rhs};
-    const tp_attr attrs[] = {tp_attr_ints("lhs_batch", dims->lhs_batch, dims->batch_count),
-                             tp_attr_ints("rhs_batch", dims->rhs_batch, dims->batch_count),
-                             tp_attr_ints("lhs_contract", dims->lhs_contract, dims->contract_count),
-                             tp_attr_ints("rhs_contract", dims->rhs_contract, dims->contract_count),
+    const tp_attr attrs[] = {tp_attr_ints("lhs_batching_dimensions", dims->lhs_batch, dims->batch_count),
+                             tp_attr_ints("rhs_batching_dimensions", dims->rhs_batch, dims->batch_count),
+                             tp_attr_ints("lhs_contracting_dimensions", dims->lhs_contract, dims->contract_count),
+                             tp_attr_ints("rhs_contracting_dimensions", dims->rhs_contract, dims->contract_count),
                              tp_attr_text("precision", precision)};
     return tp_graph_add(graph, "dot_general", inputs, 2, attrs, 5);
 }
@@ -264,15 +289,15 @@ tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const c
     return tp_op_dot_general(graph, lhs, rhs, &dims, precision);
 }
 
-/* The attributes strides, padding, dilation and precision, in this order. */
+/* The attributes of all three ops; out_dilation backs one of them. */
 static void convolution_attrs(const tp_window *window, const char *precision, int64_t out_dilation[2],
                               tp_attr out_attrs[4])
 {
     for (int i = 0; i < 2; ++i)
         out_dilation[i] = window->dilation[i] ? window->dilation[i] : 1;
-    out_attrs[0] = tp_attr_ints("strides", window->strides, 2);
+    out_attrs[0] = tp_attr_ints("window_strides", window->strides, 2);
     out_attrs[1] = tp_attr_ints("padding", window->padding, 4);
-    out_attrs[2] = tp_attr_ints("dilation", out_dilation, 2);
+    out_attrs[2] = tp_attr_ints("rhs_dilation", out_dilation, 2);
     out_attrs[3] = tp_attr_text("precision", precision);
 }
 
@@ -293,7 +318,7 @@ tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_i
     int64_t dilation[2];
     tp_attr attrs[5];
     convolution_attrs(window, precision, dilation, attrs);
-    attrs[4] = tp_attr_shape("input_shape", &input_shape);
+    attrs[4] = tp_attr_shape("input_dims", &input_shape);
     return tp_graph_add(graph, "convolution_input_grad", inputs, 2, attrs, 5);
 }
 
@@ -305,7 +330,7 @@ tp_node_id tp_op_convolution_filter_grad(tp_graph *graph, tp_node_id x, tp_node_
     int64_t dilation[2];
     tp_attr attrs[5];
     convolution_attrs(window, precision, dilation, attrs);
-    attrs[4] = tp_attr_shape("filter_shape", &filter_shape);
+    attrs[4] = tp_attr_shape("filter_dims", &filter_shape);
     return tp_graph_add(graph, "convolution_filter_grad", inputs, 2, attrs, 5);
 }
 

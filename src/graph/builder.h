@@ -90,6 +90,10 @@ tp_node_id tp_op_reverse(tp_graph *graph, tp_node_id a, const int64_t *axes, int
 tp_node_id tp_op_reduce(tp_graph *graph, tp_node_id a, const char *kind, const int64_t *axes,
                         int32_t count);
 
+/* s32 position of the first largest (smallest) element along the axis, which is dropped. */
+tp_node_id tp_op_argmax(tp_graph *graph, tp_node_id a, int64_t axis);
+tp_node_id tp_op_argmin(tp_graph *graph, tp_node_id a, int64_t axis);
+
 /* Windows over the two middle axes of an NHWC image. */
 typedef struct tp_window {
     int64_t size[2];    /* height, width; not used by convolutions, whose filter says it */
@@ -98,7 +102,7 @@ typedef struct tp_window {
     int64_t dilation[2]; /* convolutions only; 0 reads as 1 */
 } tp_window;
 
-/* kind add or max; padding counts as 0 or -infinity. */
+/* kind add or max; padding takes no part. */
 tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, const tp_window *window);
 /* Gradient of the max window: each d goes to the first maximum of its window in `a`. */
 tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d,

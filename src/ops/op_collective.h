@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ops across cores; attributes and meaning at the head of op_collective.c. */
+#ifndef TP_OPS_OP_COLLECTIVE_H
+#define TP_OPS_OP_COLLECTIVE_H
+
+#include "graph/opdef.h"
+
+extern const tp_opdef tp_opdef_all_reduce;
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of all ops, in the order of docs/ops.md. A new family is an include and a row. */
+#include "ops/registry.h"
+
+#include "ops/op_collective.h"
+#include "ops/op_elementwise.h"
+#include "ops/op_shape.h"
+#include "ops/op_source.h"
+
+#define ROW(op) &tp_opdef_##op,
+
+static const tp_opdef *const all_ops[] = {
+    TP_SOURCE_OPS(ROW)      /* op_source.c */
+    TP_ELEMENTWISE_OPS(ROW) /* op_elementwise_*.c */
+    TP_SHAPE_OPS(ROW)       /* op_shape.c, op_shape_cut.c */
+    ROW(all_reduce)         /* op_collective.c */
+};
+
+const tp_op_table *tp_ops_registry(void)
+{
+    static const tp_op_table table = {.defs = all_ops, .count = sizeof all_ops / sizeof all_ops[0]};
+    return &table;
+}
