@@ -3,9 +3,13 @@
 #include "ops/registry.h"
 
 #include "ops/op_collective.h"
+#include "ops/op_conv.h"
+#include "ops/op_dot.h"
 #include "ops/op_elementwise.h"
+#include "ops/op_reduce.h"
 #include "ops/op_shape.h"
 #include "ops/op_source.h"
+#include "ops/op_window.h"
 
 #define ROW(op) &tp_opdef_##op,
 
@@ -13,6 +17,10 @@ static const tp_opdef *const all_ops[] = {
     TP_SOURCE_OPS(ROW)      /* op_source.c */
     TP_ELEMENTWISE_OPS(ROW) /* op_elementwise_*.c */
     TP_SHAPE_OPS(ROW)       /* op_shape.c, op_shape_cut.c */
+    ROW(dot_general)        /* op_dot.c */
+    ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad)   /* op_conv.c */
+    ROW(reduce) ROW(argmax) ROW(argmin)                                         /* op_reduce.c */
+    ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)          /* op_window.c */
     ROW(all_reduce)         /* op_collective.c */
 };
 
