@@ -123,6 +123,11 @@ tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype)
     return tp_graph_add(graph, "convert", &a, 1, attrs, 1);
 }
 
+tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a)
+{
+    return tp_graph_add(graph, "stop_gradient", &a, 1, NULL, 0);
+}
+
 /* Brings operands to their common shape; leaves wrong ids for tp_graph_add to report. */
 static void broadcast_operands(tp_graph *graph, const char *op, tp_node_id *operands, int32_t count)
 {

@@ -47,6 +47,8 @@ TP_UNARY_OPS(TP_DECLARE_UNARY)
 
 /* The same value in another dtype; returns `a` itself when it has that dtype. */
 tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype);
+/* `a` itself, taken as a constant when differentiating. */
+tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a);
 
 /* ---- element-wise, two operands of one dtype, broadcast by NumPy's rule ---- */
 #define TP_BINARY_OPS(X)                                                                                  \

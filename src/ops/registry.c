@@ -9,6 +9,7 @@
 #include "ops/op_reduce.h"
 #include "ops/op_shape.h"
 #include "ops/op_source.h"
+#include "ops/op_stop_gradient.h"
 #include "ops/op_window.h"
 
 #define ROW(op) &tp_opdef_##op,
@@ -16,6 +17,7 @@
 static const tp_opdef *const all_ops[] = {
     TP_SOURCE_OPS(ROW)      /* op_source.c */
     TP_ELEMENTWISE_OPS(ROW) /* op_elementwise_*.c */
+    ROW(stop_gradient)      /* op_stop_gradient.c */
     TP_SHAPE_OPS(ROW)       /* op_shape.c, op_shape_cut.c */
     ROW(dot_general)        /* op_dot.c */
     ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad)   /* op_conv.c */
