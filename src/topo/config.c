@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Run configurations: defaults, file, overrides, and what the topology decides. */
+#include "topo/config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "core/alloc.h"
+#include "core/arena.h"
+#include "core/hash.h"
+#include "core/str.h"
+#include "topo/config_read.h"
+
+enum { MAX_FILE_BYTES = 16 << 20 };
+
+void tp_config_destroy(tp_config *config)
+{
+    if (!config) return;
+    if (config->store) {
+        tp_json_destroy(config->store->model_document);
+        tp_arena_destroy(config->store->arena);
+        tp_free(config->store);
+    }
+    tp_free(config);
+}
+
+bool tp_config_given(const tp_config *config, const char *path)
+{
+    int index = tp_config_find_key(path);
+    return index >= 0 && config->store->given[index];
+}
+
+/* Defaults are JSON in the table, so that they go through the same reader as everything else. */
+static tpucl_status read_defaults(tp_config *config, tp_problems *problems)
+{
+    for (const tp_config_key *key = tp_config_keys; key->path; key++) {
+        if (!key->fallback) continue;
+        tp_json_document *document;
+        TP_TRY(tp_json_parse(key->fallback, strlen(key->fallback), key->path, &document));
+        tpucl_status status = tp_config_read_value(config, key, tp_json_root(document), problems);
+        tp_json_destroy(document);
+        if (status != TPUCL_OK) return status;
+    }
+    return TPUCL_OK;
+}
+
+/* Keeps the document when the model lives in it. */
+static void keep_or_destroy(tp_config *config, tp_json_document *document)
+{
+    bool holds_model = config->model && config->model->document == document;
+    tp_json_document *unused = holds_model ? config->store->model_document : document;
+    if (holds_model) config->store->model_document = document;
+    tp_json_destroy(unused);
+}
+
+static tpucl_status read_override(tp_config *config, const char *override, tp_problems *problems)
+{
+    const char *equals = strchr(override, '=');
+    if (!equals || equals == override) {
+        tp_problems_add(problems, "expected an override of the form key=value, found '%.100s'",
+                        override);
+        return TPUCL_OK;
+    }
+    char path[128], name[160];
+    snprintf(path, sizeof path, "%.*s", (int)(equals - override), override);
+    snprintf(name, sizeof name, "--set %s", path);
+    const char *value = equals + 1;
+    tp_json_document *document = NULL;
+    tpucl_status status = tp_json_parse(value, strlen(value), name, &document);
+    if (status == TPUCL_INVALID_CONFIG) { /* not JSON: the text itself */
+        char *quoted;
+        tp_json_writer writer = {.compact = true};
+        tp_json_write_string(&writer, value);
+        TP_TRY(tp_json_writer_finish(&writer, &quoted));
+        status = tp_json_parse(quoted, strlen(quoted), name, &document);
+        tp_free(quoted);
+    }
+    if (status != TPUCL_OK) return status;
+    status = tp_config_read_path(config, path, tp_json_root(document), problems);
+    keep_or_destroy(config, document);
+    return status;
+}
+
+static void check_required(const tp_config *config, tp_problems *problems)
+{
+    for (size_t i = 0; tp_config_keys[i].path; i++) {
+        if (!tp_config_keys[i].fallback && !config->store->given[i])
+            tp_problems_add(problems, "key '%s' is missing in '%.160s': %s", tp_config_keys[i].path,
+                            config->file, tp_config_keys[i].meaning);
+    }
+}
+
+/* Keys that mean nothing together with others are refused: they would be believed to do something. */
+static void check_together(const tp_config *config, tp_problems *problems)
+{
+    static const char *const sgd_keys[] = {"optimizer.momentum", "optimizer.nesterov"};
+    static const char *const adam_keys[] = {"optimizer.beta_1", "optimizer.beta_2",
+                                            "optimizer.epsilon"};
+    static const char *const file_keys[] = {"data.train.inputs", "data.train.labels",
+                                            "data.test.inputs", "data.test.labels"};
+    bool sgd = config->optimizer.name == TP_OPTIMIZER_SGD;
+    bool named = tp_config_given(config, "optimizer.name");
+    for (int i = 0; named && i < 2; i++) {
+        if (!sgd && tp_config_given(config, sgd_keys[i]))
+            tp_problems_add(problems, "'%s' belongs to SGD, but 'optimizer.name' is 'Adam'",
+                            sgd_keys[i]);
+    }
+    for (int i = 0; named && i < 3; i++) {
+        if (sgd && tp_config_given(config, adam_keys[i]))
+            tp_problems_add(problems, "'%s' belongs to Adam, but 'optimizer.name' is 'SGD'",
+                            adam_keys[i]);
+    }
+    bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
+    for (int i = 0; i < 4; i++) {
+        bool given = tp_config_given(config, file_keys[i]);
+        if (files && !given && i < 2)
+            tp_problems_add(problems, "'%s' is missing: this 'data.dataset' is read from files",
+                            file_keys[i]);
+        if (!files && given)
+            tp_problems_add(problems,
+                            "'%s' belongs to the data sets 'idx' and 'npy', but "
+                            "'data.dataset' is 'fashion-mnist'",
+                            file_keys[i]);
+    }
+    if (files && (config->data.test.inputs[0] != '\0') != (config->data.test.labels[0] != '\0'))
+        tp_problems_add(problems,
+                        "'data.test.inputs' and 'data.test.labels' go together, found one");
+    if (config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && config->loss.from_logits)
+        tp_problems_add(problems,
+                        "'loss.from_logits' belongs to the cross-entropies, but 'loss.name' "
+                        "is 'mean_squared_error'");
+}
+
+static tpucl_status read_all(tp_config *config, tp_json_document *document,
+                             const char *const *overrides, size_t override_count)
+{
+    tp_problems problems = {0};
+    const tp_json *root = tp_json_root(document);
+    tpucl_status status = read_defaults(config, &problems);
+    if (status == TPUCL_OK &&
+        tp_problems_add_failed(&problems, tp_json_expect(root, TP_JSON_OBJECT)))
+        status = tp_config_read_object(config, "", root, &problems);
+    keep_or_destroy(config, document);
+    for (size_t i = 0; i < override_count && status == TPUCL_OK; i++)
+        status = read_override(config, overrides[i], &problems);
+    if (status != TPUCL_OK) return status;
+    check_required(config, &problems);
+    check_together(config, &problems);
+    char what[200];
+    snprintf(what, sizeof what, "run configuration '%.160s'", config->file);
+    return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, what);
+}
+
+/* Consumes the document. */
+static tpucl_status create(tp_json_document *document, const char *const *overrides,
+                           size_t override_count, tp_config **out_config)
+{
+    tpucl_status status = TPUCL_OUT_OF_MEMORY;
+    tp_config *config = TP_NEW(tp_config);
+    if (!config) goto failed;
+    config->store = TP_NEW(struct tp_config_store);
+    if (!config->store) goto failed;
+    status = tp_arena_create(4096, &config->store->arena);
+    if (status != TPUCL_OK) goto failed;
+    config->file = tp_arena_strdup(config->store->arena, tp_json_name(document));
+    if (!config->file) {
+        status = TPUCL_OUT_OF_MEMORY;
+        goto failed;
+    }
+    status = read_all(config, document, overrides, override_count);
+    if (status == TPUCL_OK)
+        *out_config = config;
+    else
+        tp_config_destroy(config);
+    return status;
+failed:
+    tp_json_destroy(document);
+    tp_config_destroy(config);
+    return status;
+}
+
+tpucl_status tp_config_read_file(const char *path, const char *const *overrides,
+                                 size_t override_count, tp_config **out_config)
+{
+    tp_json_document *document;
+    *out_config = NULL;
+    TP_TRY(tp_json_read_file(path, MAX_FILE_BYTES, &document));
+    return create(document, overrides, override_count, out_config);
+}
+
+tpucl_status tp_config_parse(const char *text, size_t length, const char *name,
+                             const char *const *overrides, size_t override_count,
+                             tp_config **out_config)
+{
+    tp_json_document *document;
+    *out_config = NULL;
+    TP_TRY(tp_json_parse(text, length, name, &document));
+    return create(document, overrides, override_count, out_config);
+}
+
+/* ---- what the topology decides ---- */
+
+tpucl_status tp_config_resolve_batch(const tp_config *config, int32_t cores,
+                                     int64_t default_per_core, int64_t *out_per_core,
+                                     int64_t *out_global)
+{
+    int64_t per_core = config->per_core_batch, global = config->global_batch;
+    if (!per_core && !global) per_core = default_per_core;
+    if (global && global % cores != 0) {
+        int64_t below = global / cores * cores, above = below + cores;
+        if (below)
+            return TP_FAIL(TPUCL_INVALID_CONFIG,
+                           "expected 'global_batch' to be a multiple of the %d cores, found %lld; "
+                           "the nearest are %lld and %lld",
+                           cores, (long long)global, (long long)below, (long long)above);
+        return TP_FAIL(TPUCL_INVALID_CONFIG,
+                       "expected 'global_batch' to be a multiple of the %d cores, found %lld; the "
+                       "smallest is %lld",
+                       cores, (long long)global, (long long)above);
+    }
+    if (global && per_core && per_core * cores != global)
+        return TP_FAIL(
+            TPUCL_INVALID_CONFIG,
+            "expected 'global_batch' = 'per_core_batch' * cores, found %lld and %lld * %d "
+            "= %lld; set 'global_batch' to %lld or 'per_core_batch' to %lld, or leave one "
+            "out",
+            (long long)global, (long long)per_core, cores, (long long)(per_core * cores),
+            (long long)(per_core * cores), (long long)(global / cores));
+    *out_per_core = per_core ? per_core : global / cores;
+    *out_global = *out_per_core * cores;
+    return TPUCL_OK;
+}
+
+static void check_groups(const tp_config *config, int32_t cores, tp_problems *problems)
+{
+    const tp_config_ints *ids = &config->cross_shard.groups;
+    if (!ids->count) return;
+    for (size_t i = 0; i < ids->count; i++) {
+        if (ids->items[i] >= cores) {
+            tp_problems_add(problems,
+                            "'cross_shard.groups' names core %lld, but the topology has "
+                            "cores 0 to %d",
+                            (long long)ids->items[i], cores - 1);
+            return;
+        }
+    }
+    if (ids->count != (size_t)cores)
+        tp_problems_add(problems,
+                        "expected 'cross_shard.groups' to hold every core, found %zu of %d",
+                        ids->count, cores);
+}
+
+/* A wave is an aligned subtree of the cross-core reduction, or everything. */
+static void check_wave(const tp_config *config, int32_t cores, tp_problems *problems)
+{
+    int64_t wave = config->wave_cores;
+    bool is_power = wave > 0 && (wave & (wave - 1)) == 0;
+    if (wave == 0 || wave == cores || (is_power && wave < cores)) return;
+    tp_problems_add(problems,
+                    "expected 'wave_cores' to be 0, a power of two below %d, or %d, found "
+                    "%lld",
+                    cores, cores, (long long)wave);
+}
+
+tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
+{
+    tp_problems problems = {0};
+    if (config->precision < 0) config->precision = (int32_t)topology->numeric.precision;
+    if (config->matmul_precision < 0)
+        config->matmul_precision = (int32_t)topology->numeric.matmul_precision;
+    if (config->math < 0) config->math = (int32_t)topology->numeric.math;
+    int64_t per_core = 0, global = 0;
+    tp_problems_add_failed(&problems, tp_config_resolve_batch(config, topology->cores,
+                                                              topology->numeric.per_core_batch,
+                                                              &per_core, &global));
+    check_groups(config, topology->cores, &problems);
+    check_wave(config, topology->cores, &problems);
+    char what[256];
+    snprintf(what, sizeof what, "run configuration '%.100s' on topology '%.60s'", config->file,
+             topology->name);
+    TP_TRY(tp_problems_result(&problems, TPUCL_INVALID_CONFIG, what));
+    config->per_core_batch = per_core;
+    config->global_batch = global;
+    return TPUCL_OK;
+}
+
+/* ---- text ---- */
+
+/* Ends and begins objects so that the writer stands where `path` belongs; returns its last part. */
+static const char *move_to(tp_json_writer *writer, const char *from, const char *path)
+{
+    size_t common = 0, length = 0;
+    for (; from[length] && from[length] == path[length]; length++) {
+        if (from[length] == '.') common = length + 1;
+    }
+    for (const char *p = from + common; (p = strchr(p, '.')) != NULL; p++)
+        tp_json_end_object(writer);
+    const char *part = path + common;
+    for (const char *dot; (dot = strchr(part, '.')) != NULL; part = dot + 1) {
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)(dot - part), part);
+        tp_json_key(writer, key);
+        tp_json_begin_object(writer);
+    }
+    return part;
+}
+
+static tpucl_status write_json(const tp_config *config, bool compact, bool results_only,
+                               char **out_text)
+{
+    tp_json_writer writer = {.compact = compact};
+    const char *previous = "";
+    tp_json_begin_object(&writer);
+    for (const tp_config_key *key = tp_config_keys; key->path; key++) {
+        if (results_only && key->keeps_result) continue;
+        tp_json_key(&writer, move_to(&writer, previous, key->path));
+        tp_config_write_value(config, key, &writer);
+        previous = key->path;
+    }
+    move_to(&writer, previous, "");
+    tp_json_end_object(&writer);
+    return tp_json_writer_finish(&writer, out_text);
+}
+
+tpucl_status tp_config_to_json(const tp_config *config, char **out_text)
+{
+    return write_json(config, false, false, out_text);
+}
+
+tpucl_status tp_config_sha256(const tp_config *config, char out_hex[65])
+{
+    char *text;
+    TP_TRY(write_json(config, true, true, &text));
+    tp_sha256_hex(text, strlen(text), out_hex);
+    tp_free(text);
+    return TPUCL_OK;
+}

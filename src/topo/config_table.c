@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The keys. Defaults follow Keras where it has the argument. */
+#include "topo/config_table.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const loss_names[] = {"sparse_categorical_crossentropy",
+                                         "categorical_crossentropy", "mean_squared_error", NULL};
+static const char *const metric_names[] = {"accuracy", NULL};
+static const char *const optimizer_names[] = {"SGD", "Adam", NULL};
+static const char *const reduction_names[] = {"mean", "sum", NULL};
+static const char *const precision_names[] = {"float32", "mixed_bfloat16", NULL};
+static const char *const matmul_names[] = {"default", "high", "highest", NULL};
+static const char *const math_names[] = {"exact", "fast", NULL};
+static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL};
+
+#define FIELD(field) .offset = offsetof(tp_config, field)
+#define COUNT(low, high) .min = (low), .max = (high)
+/* 2^53: every reader of JSON keeps such integers exact. */
+#define MAX_EXACT 9007199254740992.0
+#define MAX_STEPS 1e12
+
+const tp_config_key tp_config_keys[] = {
+    {"name", TP_CONFIG_STRING, FIELD(name), .fallback = "\"run\"", .keeps_result = true,
+     .meaning = "what this run is called in results"},
+    {"topology", TP_CONFIG_STRING, FIELD(topology), .fallback = "\"v2-8\"",
+     .meaning = "the machine to be: a built-in name or the path of a topology file"},
+    {"model", TP_CONFIG_MODEL, FIELD(model),
+     .meaning = "the layers, with Keras' class and argument names"},
+    {"input_shape", TP_CONFIG_INTS, FIELD(input_shape), COUNT(1, 1e6), .fallback = "null",
+     .meaning = "shape of one example without the batch; taken from the data when not given"},
+    {"loss.name", TP_CONFIG_CHOICE, FIELD(loss.name), .choices = loss_names,
+     .meaning = "what is minimised"},
+    {"loss.from_logits", TP_CONFIG_BOOL, FIELD(loss.from_logits), .fallback = "false",
+     .meaning = "the model's output has not been through softmax"},
+    {"metrics", TP_CONFIG_CHOICES, FIELD(metrics), .choices = metric_names, .fallback = "[]",
+     .meaning = "reported besides the loss"},
+    {"optimizer.name", TP_CONFIG_CHOICE, FIELD(optimizer.name), .choices = optimizer_names,
+     .meaning = "how weights follow gradients"},
+    {"optimizer.learning_rate", TP_CONFIG_DOUBLE, FIELD(optimizer.learning_rate), COUNT(0, 1e6),
+     .fallback = "0", .meaning = "step size; 0 is Keras' default: 0.01 for SGD, 0.001 for Adam"},
+    {"optimizer.momentum", TP_CONFIG_DOUBLE, FIELD(optimizer.momentum), COUNT(0, 1),
+     .fallback = "0", .meaning = "SGD: share of the last step that is kept"},
+    {"optimizer.nesterov", TP_CONFIG_BOOL, FIELD(optimizer.nesterov), .fallback = "false",
+     .meaning = "SGD: Nesterov's form of momentum"},
+    {"optimizer.beta_1", TP_CONFIG_DOUBLE, FIELD(optimizer.beta_1), COUNT(0, 1), .fallback = "0.9",
+     .meaning = "Adam: decay of the mean of gradients"},
+    {"optimizer.beta_2", TP_CONFIG_DOUBLE, FIELD(optimizer.beta_2), COUNT(0, 1),
+     .fallback = "0.999", .meaning = "Adam: decay of the mean of squared gradients"},
+    {"optimizer.epsilon", TP_CONFIG_DOUBLE, FIELD(optimizer.epsilon), COUNT(0, 1),
+     .fallback = "1e-7", .meaning = "Adam: added to the root in the denominator"},
+    {"cross_shard.reduction", TP_CONFIG_CHOICE, FIELD(cross_shard.reduction),
+     .choices = reduction_names, .fallback = "\"mean\"",
+     .meaning = "gradients of the cores: their mean, or their sum"},
+    {"cross_shard.groups", TP_CONFIG_GROUPS, FIELD(cross_shard.groups),
+     COUNT(0, TP_TOPOLOGY_MAX_CORES - 1), .fallback = "null",
+     .meaning = "lists of core ids, equally long, that reduce among themselves; all cores when not "
+                "given"},
+    {"precision", TP_CONFIG_CHOICE, FIELD(precision), .choices = precision_names,
+     .fallback = "null", .meaning = "policy of the layers; the topology's when not given"},
+    {"matmul_precision", TP_CONFIG_CHOICE, FIELD(matmul_precision), .choices = matmul_names,
+     .fallback = "null",
+     .meaning = "bf16 passes of a product: 1, 3 or 6; the topology's when not given"},
+    {"math", TP_CONFIG_CHOICE, FIELD(math), .choices = math_names, .fallback = "null",
+     .meaning = "exact: the same bits on every device; the topology's when not given"},
+    {"global_batch", TP_CONFIG_INT, FIELD(global_batch), COUNT(1, 1 << 30), .fallback = "null",
+     .meaning = "examples of a step, all cores together"},
+    {"per_core_batch", TP_CONFIG_INT, FIELD(per_core_batch), COUNT(1, 1 << 20), .fallback = "null",
+     .meaning = "examples of a step on each core; the topology's when neither is given"},
+    {"data.dataset", TP_CONFIG_CHOICE, FIELD(data.dataset), .choices = dataset_names,
+     .fallback = "\"fashion-mnist\"", .meaning = "what to train on"},
+    {"data.folder", TP_CONFIG_STRING, FIELD(data.folder), .fallback = "\"\"", .keeps_result = true,
+     .meaning = "where the files are; empty: `TPUCL_DATA_DIR`, then the system's folders"},
+    {"data.train.inputs", TP_CONFIG_STRING, FIELD(data.train.inputs), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the training inputs"},
+    {"data.train.labels", TP_CONFIG_STRING, FIELD(data.train.labels), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the training labels"},
+    {"data.test.inputs", TP_CONFIG_STRING, FIELD(data.test.inputs), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the test inputs; no evaluation without it"},
+    {"data.test.labels", TP_CONFIG_STRING, FIELD(data.test.labels), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the test labels"},
+    {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
+     .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
+    {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",
+     .meaning = "added to the scaled inputs"},
+    {"data.shuffle", TP_CONFIG_BOOL, FIELD(data.shuffle), .fallback = "true",
+     .meaning = "a new order in every epoch, from the seed"},
+    {"data.repeat", TP_CONFIG_BOOL, FIELD(data.repeat), .fallback = "true",
+     .meaning = "begin again when the data ends before the steps do"},
+    {"data.shuffle_buffer", TP_CONFIG_INT, FIELD(data.shuffle_buffer), COUNT(0, MAX_EXACT),
+     .fallback = "0", .meaning = "examples to shuffle among; 0: all of them"},
+    {"data.prefetch", TP_CONFIG_INT, FIELD(data.prefetch), COUNT(1, 1024), .fallback = "2",
+     .keeps_result = true, .meaning = "batches made ahead"},
+    {"data.validation_split", TP_CONFIG_DOUBLE, FIELD(data.validation_split), COUNT(0, 0.9),
+     .fallback = "0",
+     .meaning = "share of the training data, its end, that is evaluated instead of the test data"},
+    {"epochs", TP_CONFIG_INT, FIELD(epochs), COUNT(1, 1e6), .fallback = "1",
+     .meaning = "times through the training data"},
+    {"steps", TP_CONFIG_INT, FIELD(steps), COUNT(0, MAX_STEPS), .fallback = "0",
+     .meaning = "steps in all, whatever `epochs` says; 0: by `epochs`"},
+    {"steps_per_loop", TP_CONFIG_INT, FIELD(steps_per_loop), COUNT(1, MAX_STEPS), .fallback = "16",
+     .keeps_result = true,
+     .meaning = "steps that the devices do before the host looks at them again"},
+    {"seed", TP_CONFIG_INT, FIELD(seed), COUNT(0, MAX_EXACT), .fallback = "0",
+     .meaning = "of initial weights, dropout and order of the data"},
+    {"output_dir", TP_CONFIG_STRING, FIELD(output_dir), .fallback = "\"\"", .keeps_result = true,
+     .meaning = "folder for weights and results; empty: nothing is written"},
+    {"log_every", TP_CONFIG_INT, FIELD(log_every), COUNT(1, MAX_STEPS), .fallback = "100",
+     .keeps_result = true, .meaning = "steps between lines of progress"},
+    {"wave_cores", TP_CONFIG_INT, FIELD(wave_cores), COUNT(0, TP_TOPOLOGY_MAX_CORES),
+     .fallback = "0", .keeps_result = true,
+     .meaning = "cores that a device runs at once; 0: as many as its memory allows"},
+    {.path = NULL},
+};
+
+size_t tp_config_key_count(void)
+{
+    return sizeof tp_config_keys / sizeof tp_config_keys[0] - 1;
+}
+
+_Static_assert(sizeof tp_config_keys / sizeof tp_config_keys[0] <= TP_CONFIG_MAX_KEYS,
+               "raise TP_CONFIG_MAX_KEYS");
+
+int tp_config_find_key(const char *path)
+{
+    for (int i = 0; tp_config_keys[i].path; i++) {
+        if (strcmp(tp_config_keys[i].path, path) == 0) return i;
+    }
+    return -1;
+}
+
+int tp_config_find_name_key(const char *prefix)
+{
+    char path[64];
+    int length = snprintf(path, sizeof path, "%sname", prefix);
+    return length < (int)sizeof path && length > 4 ? tp_config_find_key(path) : -1;
+}

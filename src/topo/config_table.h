@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of configuration keys. A new key is a field of tp_config and a row here; reader, overrides,
+ * help, documentation and schema follow. */
+#ifndef TP_TOPO_CONFIG_TABLE_H
+#define TP_TOPO_CONFIG_TABLE_H
+
+#include <stddef.h>
+#include "topo/config.h"
+
+typedef enum tp_config_type {
+    TP_CONFIG_STRING,  /* const char * */
+    TP_CONFIG_INT,     /* int64_t */
+    TP_CONFIG_DOUBLE,  /* double */
+    TP_CONFIG_BOOL,    /* bool */
+    TP_CONFIG_CHOICE,  /* int32_t: index into `choices`, which is the order of the enum */
+    TP_CONFIG_INTS,    /* tp_config_ints */
+    TP_CONFIG_CHOICES, /* tp_config_strings, each one of `choices` */
+    TP_CONFIG_GROUPS,  /* cross_shard.groups: a list of lists of core ids, equally long */
+    TP_CONFIG_MODEL    /* const tp_json *: an object, kept as it is */
+} tp_config_type;
+
+typedef struct tp_config_key {
+    const char *path; /* "optimizer.learning_rate"; keys of a group stand together */
+    tp_config_type type;
+    size_t offset;              /* of the field in tp_config */
+    double min, max;            /* of the number, or of each number in a list */
+    const char *const *choices; /* NULL-terminated */
+    const char *fallback;       /* JSON; "null": not given; NULL: the key is required */
+    bool keeps_result;          /* its value never changes a bit of the result */
+    const char *meaning;        /* one sentence for documentation and help */
+} tp_config_key;
+
+extern const tp_config_key tp_config_keys[]; /* ends with a NULL path */
+size_t tp_config_key_count(void);
+
+enum { TP_CONFIG_MAX_KEYS = 64, TP_CONFIG_MAX_DIMS = 8 };
+
+/* Index in the table, or -1. */
+int tp_config_find_key(const char *path);
+
+/* A key whose path is `prefix` + "name": the object at `prefix` may be given as that name alone. -1 when
+ * the group has none. `prefix` ends with a point. */
+int tp_config_find_name_key(const char *prefix);
+
+/* Strings and documents of one configuration, and which keys were given. */
+struct tp_config_store {
+    struct tp_arena *arena;
+    tp_json_document *model_document;
+    bool given[TP_CONFIG_MAX_KEYS];
+};
+
+#endif
