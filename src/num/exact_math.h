@@ -96,4 +96,6 @@ static inline float tp_f32_from_bits(uint32_t bits)
 #include "num/exact_untype.h"
 #undef EM_INSTANTIATE
 #endif
+#ifndef EM_KEEP_WIDTH /* philox.h goes on with it */
 #undef EM_WIDTH
+#endif

@@ -22,45 +22,29 @@
  * A template over EM_WIDTH, like exact_math.h, which it includes.
  */
 
-#if (defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)) && !defined(TP_OPENCL_C)
-#define TP_OPENCL_C
-#endif
-
 #ifndef EM_WIDTH
 #define EM_WIDTH 1
 #endif
+#define EM_KEEP_WIDTH
+#include "num/exact_math.h"
+#undef EM_KEEP_WIDTH
 
-/* One instance per width; exact_math.h takes EM_WIDTH away, so it is defined again. */
-#if EM_WIDTH == 1
-#include "num/exact_math.h"
-#ifndef TP_PHILOX_V1
+/* One instance per width. */
+#if EM_WIDTH == 1 && !defined(TP_PHILOX_V1)
 #define TP_PHILOX_V1
-#define EM_WIDTH 1
-#endif
-#elif EM_WIDTH == 2
-#include "num/exact_math.h"
-#ifndef TP_PHILOX_V2
+#define EM_INSTANTIATE
+#elif EM_WIDTH == 2 && !defined(TP_PHILOX_V2)
 #define TP_PHILOX_V2
-#define EM_WIDTH 2
-#endif
-#elif EM_WIDTH == 4
-#include "num/exact_math.h"
-#ifndef TP_PHILOX_V4
+#define EM_INSTANTIATE
+#elif EM_WIDTH == 4 && !defined(TP_PHILOX_V4)
 #define TP_PHILOX_V4
-#define EM_WIDTH 4
-#endif
-#elif EM_WIDTH == 8
-#include "num/exact_math.h"
-#ifndef TP_PHILOX_V8
+#define EM_INSTANTIATE
+#elif EM_WIDTH == 8 && !defined(TP_PHILOX_V8)
 #define TP_PHILOX_V8
-#define EM_WIDTH 8
-#endif
-#elif EM_WIDTH == 16
-#include "num/exact_math.h"
-#ifndef TP_PHILOX_V16
+#define EM_INSTANTIATE
+#elif EM_WIDTH == 16 && !defined(TP_PHILOX_V16)
 #define TP_PHILOX_V16
-#define EM_WIDTH 16
-#endif
+#define EM_INSTANTIATE
 #endif
 
 #ifndef TP_RANDOM_STREAM
@@ -97,9 +81,10 @@ static inline uint32_t tp_bernoulli_threshold(float p)
 #endif
 #endif
 
-#ifdef EM_WIDTH
+#ifdef EM_INSTANTIATE
 #include "num/exact_types.h"
 #include "num/philox_body.h"
 #include "num/exact_untype.h"
-#undef EM_WIDTH
+#undef EM_INSTANTIATE
 #endif
+#undef EM_WIDTH
