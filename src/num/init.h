@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a variable starts. The values depend on the run's seed and the variable's name alone, so that
- * every run, on any devices, starts from the same bits: Philox keyed by (seed, hash of the name), counter
- * = element index.
+ * every run, on any devices, starts from the same bits. The stream (num/philox.h) of a variable has
+ * op = the first four bytes of the SHA-256 of its name, little-endian, and core = 0xffffffff, which no
+ * core has; step is 0, and for TRUNCATED_NORMAL the number of draws that were refused before.
+ * Arithmetic is f32: a + (b - a) * u and a + b * z, every step rounded and flushed, then the dtype.
  */
 #ifndef TP_NUM_INIT_H
 #define TP_NUM_INIT_H
@@ -14,7 +16,7 @@ typedef enum tp_init_kind {
     TP_INIT_ZEROS,
     TP_INIT_ONES,
     TP_INIT_CONSTANT,         /* a */
-    TP_INIT_UNIFORM,          /* in [a, b) */
+    TP_INIT_UNIFORM,          /* from a to b, which only rounding can reach */
     TP_INIT_NORMAL,           /* mean a, standard deviation b */
     TP_INIT_TRUNCATED_NORMAL, /* mean a, stddev b; draws beyond two stddevs are drawn again */
     TP_INIT_KIND_COUNT        /* how many there are; not a kind */

@@ -48,6 +48,18 @@ static void minimum_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id
     split_gradient(g, tp_op_compare(g, "LT", in[0], in[1]), d, d_inputs);
 }
 
+/* d b a^(b-1), and d y log(a) where a is above 0 (elsewhere log has no value and d_b is 0). */
+static void power_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_inputs)
+{
+    const tp_node_id a = g->nodes[y].inputs[0], b = g->nodes[y].inputs[1];
+    const tp_dtype dtype = g->nodes[a].dtype;
+    const tp_node_id lower = tp_op_power(g, a, tp_op_add_scalar(g, b, -1));
+    d_inputs[0] = tp_op_multiply(g, d, tp_op_multiply(g, b, lower));
+    const tp_node_id is_positive = tp_op_compare(g, "GT", a, tp_op_scalar(g, dtype, 0));
+    const tp_node_id log_a = tp_op_log(g, tp_op_select(g, is_positive, a, tp_op_scalar(g, dtype, 1)));
+    d_inputs[1] = tp_op_multiply(g, d, tp_op_multiply(g, y, log_a));
+}
+
 /* ---- integers, as bits ---- */
 typedef uint32_t (*int_fn)(uint32_t a, uint32_t b);
 
@@ -90,6 +102,7 @@ FLOAT_FUNCTION(multiply_chunk, a[i] * b[i])
 FLOAT_FUNCTION(divide_chunk, tp_math_divide(a[i], b[i]))
 FLOAT_FUNCTION(maximum_chunk, tp_vpu_max(a[i], b[i]))
 FLOAT_FUNCTION(minimum_chunk, tp_vpu_min(a[i], b[i]))
+FLOAT_FUNCTION(power_chunk, tp_math_pow(a[i], b[i]))
 FLOAT_FUNCTION(remainder_chunk, tp_vpu_remainder(a[i], b[i]))
 
 /* ---- definitions ---- */
@@ -98,6 +111,38 @@ static tpucl_status infer_number(const tp_graph *graph, const tp_node *node, tp_
 {
     return tp_op_infer_same(graph, node, TP_DTYPES_FLOAT | TP_DTYPES_INT, out_dtype, out_shape);
 }
+
+static tpucl_status infer_float(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
+                                tp_shape *out_shape)
+{
+    return tp_op_infer_same(graph, node, TP_DTYPES_FLOAT, out_dtype, out_shape);
+}
+
+static tpucl_status power_evaluate(const tp_node *node, const tp_host_tensor *inputs,
+                                   const tp_eval_context *context, tp_host_tensor *out)
+{
+    (void)node;
+    (void)context;
+    tp_op_map_binary(power_chunk, &inputs[0], &inputs[1], out);
+    return TPUCL_OK;
+}
+
+static const char *power_vpu(const tp_graph *graph, const tp_node *node)
+{
+    (void)graph;
+    (void)node;
+    return "EM(math_pow)($0, $1)";
+}
+
+const tp_opdef tp_opdef_power = {.name = "power",
+                                 .op_class = TP_OP_ELEMENTWISE,
+                                 .min_inputs = 2,
+                                 .max_inputs = 2,
+                                 .doc = "The first operand to the power of the second, as C's pow.",
+                                 .infer = infer_float,
+                                 .gradient = power_gradient,
+                                 .evaluate = power_evaluate,
+                                 .vpu = power_vpu};
 
 #define BINARY(op, text, s32, s32_text, u32, u32_text, subnormal, sentence)                               \
     static tpucl_status op##_evaluate(const tp_node *node, const tp_host_tensor *inputs,                  \

@@ -6,6 +6,7 @@
 #include "ops/op_conv.h"
 #include "ops/op_dot.h"
 #include "ops/op_elementwise.h"
+#include "ops/op_random.h"
 #include "ops/op_reduce.h"
 #include "ops/op_shape.h"
 #include "ops/op_source.h"
@@ -23,6 +24,7 @@ static const tp_opdef *const all_ops[] = {
     ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad)   /* op_conv.c */
     ROW(reduce) ROW(argmax) ROW(argmin)                                         /* op_reduce.c */
     ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)          /* op_window.c */
+    TP_RANDOM_OPS(ROW)      /* op_random.c */
     ROW(all_reduce)         /* op_collective.c */
 };
 
