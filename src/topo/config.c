@@ -89,45 +89,51 @@ static void check_required(const tp_config *config, tp_problems *problems)
     }
 }
 
-/* Keys that mean nothing together with others are refused: they would be believed to do something. */
+static void refuse_if(bool wrong, const char *key, const char *belongs_to, const char *chosen,
+                      tp_problems *problems)
+{
+    if (wrong) tp_problems_add(problems, "'%s' belongs to %s, but %s", key, belongs_to, chosen);
+}
+
+/* Values that mean nothing together with others are refused: they would be believed to do something. Those
+ * at their defaults pass, so that a configuration that was written out can be read again. */
 static void check_together(const tp_config *config, tp_problems *problems)
 {
-    static const char *const sgd_keys[] = {"optimizer.momentum", "optimizer.nesterov"};
-    static const char *const adam_keys[] = {"optimizer.beta_1", "optimizer.beta_2",
-                                            "optimizer.epsilon"};
-    static const char *const file_keys[] = {"data.train.inputs", "data.train.labels",
-                                            "data.test.inputs", "data.test.labels"};
-    bool sgd = config->optimizer.name == TP_OPTIMIZER_SGD;
-    bool named = tp_config_given(config, "optimizer.name");
-    for (int i = 0; named && i < 2; i++) {
-        if (!sgd && tp_config_given(config, sgd_keys[i]))
-            tp_problems_add(problems, "'%s' belongs to SGD, but 'optimizer.name' is 'Adam'",
-                            sgd_keys[i]);
-    }
-    for (int i = 0; named && i < 3; i++) {
-        if (sgd && tp_config_given(config, adam_keys[i]))
-            tp_problems_add(problems, "'%s' belongs to Adam, but 'optimizer.name' is 'SGD'",
-                            adam_keys[i]);
-    }
-    bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
+    const bool sgd = config->optimizer.name == TP_OPTIMIZER_SGD;
+    const bool named = tp_config_given(config, "optimizer.name");
+    const char *is_sgd = "'optimizer.name' is 'SGD'", *is_adam = "'optimizer.name' is 'Adam'";
+    refuse_if(named && !sgd && config->optimizer.momentum != 0, "optimizer.momentum", "SGD",
+              is_adam, problems);
+    refuse_if(named && !sgd && config->optimizer.nesterov, "optimizer.nesterov", "SGD", is_adam,
+              problems);
+    refuse_if(named && sgd && config->optimizer.beta_1 != 0.9, "optimizer.beta_1", "Adam", is_sgd,
+              problems);
+    refuse_if(named && sgd && config->optimizer.beta_2 != 0.999, "optimizer.beta_2", "Adam", is_sgd,
+              problems);
+    refuse_if(named && sgd && config->optimizer.epsilon != 1e-7, "optimizer.epsilon", "Adam",
+              is_sgd, problems);
+    refuse_if(config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && config->loss.from_logits,
+              "loss.from_logits", "the cross-entropies", "'loss.name' is 'mean_squared_error'",
+              problems);
+}
+
+static void check_files(const tp_config *config, tp_problems *problems)
+{
+    static const char *const keys[] = {"data.train.inputs", "data.train.labels", "data.test.inputs",
+                                       "data.test.labels"};
+    const char *const values[] = {config->data.train.inputs, config->data.train.labels,
+                                  config->data.test.inputs, config->data.test.labels};
+    const bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
     for (int i = 0; i < 4; i++) {
-        bool given = tp_config_given(config, file_keys[i]);
-        if (files && !given && i < 2)
+        if (files && !values[i][0] && i < 2)
             tp_problems_add(problems, "'%s' is missing: this 'data.dataset' is read from files",
-                            file_keys[i]);
-        if (!files && given)
-            tp_problems_add(problems,
-                            "'%s' belongs to the data sets 'idx' and 'npy', but "
-                            "'data.dataset' is 'fashion-mnist'",
-                            file_keys[i]);
+                            keys[i]);
+        refuse_if(!files && values[i][0], keys[i], "the data sets 'idx' and 'npy'",
+                  "'data.dataset' is 'fashion-mnist'", problems);
     }
-    if (files && (config->data.test.inputs[0] != '\0') != (config->data.test.labels[0] != '\0'))
+    if (files && !values[2][0] != !values[3][0])
         tp_problems_add(problems,
                         "'data.test.inputs' and 'data.test.labels' go together, found one");
-    if (config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && config->loss.from_logits)
-        tp_problems_add(problems,
-                        "'loss.from_logits' belongs to the cross-entropies, but 'loss.name' "
-                        "is 'mean_squared_error'");
 }
 
 static tpucl_status read_all(tp_config *config, tp_json_document *document,
@@ -145,6 +151,7 @@ static tpucl_status read_all(tp_config *config, tp_json_document *document,
     if (status != TPUCL_OK) return status;
     check_required(config, &problems);
     check_together(config, &problems);
+    check_files(config, &problems);
     char what[200];
     snprintf(what, sizeof what, "run configuration '%.160s'", config->file);
     return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, what);

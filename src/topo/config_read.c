@@ -262,24 +262,28 @@ static bool is_group(const char *path)
     return false;
 }
 
-/* "optimizer.learning_rate" for an unknown "learning_rate", else the nearest of all paths in the same
- * object, else NULL. */
-static const char *suggest(const char *path)
+/* "optimizer.learning_rate" for an unknown "learning_rate", else the nearest path on the same level, else
+ * NULL. The text lives in `buffer` or in the table. */
+static const char *suggest(const char *path, char buffer[TP_CONFIG_MAX_KEYS][64])
 {
     const char *last = strrchr(path, '.'), *candidates[TP_CONFIG_MAX_KEYS];
     size_t prefix = last ? (size_t)(last + 1 - path) : 0, count = 0;
     for (int i = 0; tp_config_keys[i].path; i++) {
         const char *known = tp_config_keys[i].path, *dot = strrchr(known, '.');
         if (dot && strcmp(dot + 1, path + prefix) == 0) return known;
-        if (strncmp(known, path, prefix) == 0) candidates[count++] = known;
+        if (strncmp(known, path, prefix) != 0) continue;
+        size_t length = prefix + strcspn(known + prefix, ".");
+        snprintf(buffer[count], sizeof buffer[0], "%.*s", (int)length, known);
+        candidates[count] = buffer[count];
+        count++;
     }
     return tp_str_nearest(path, candidates, count);
 }
 
 static void report_unknown(const char *path, const tp_json *value, tp_problems *problems)
 {
-    char where[TP_JSON_WHERE_BYTES], hint[128] = "";
-    const char *nearest = suggest(path);
+    char where[TP_JSON_WHERE_BYTES], hint[128] = "", buffer[TP_CONFIG_MAX_KEYS][64];
+    const char *nearest = suggest(path, buffer);
     if (nearest) snprintf(hint, sizeof hint, ", did you mean '%s'?", nearest);
     tp_problems_add(problems, "unknown key '%.100s' at %s%s", path, tp_json_where(value, where),
                     hint);
