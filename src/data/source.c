@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all sources share, and arrays of the caller. */
+#include "data/source.h"
+
+#include <string.h>
+#include "core/alloc.h"
+
+int32_t tp_source_find_field(const tp_source *source, const char *name)
+{
+    for (int32_t i = 0; i < source->field_count; i++)
+        if (strcmp(source->fields[i].name, name) == 0) return i;
+    return -1;
+}
+
+void tp_source_destroy(tp_source *source)
+{
+    if (!source) return;
+    for (int32_t i = 0; i < source->field_count; i++) {
+        tp_free((char *)source->fields[i].name);
+        if (!source->is_borrowed) tp_free(source->arrays[i]);
+    }
+    tp_free(source);
+}
+
+tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *arrays,
+                                   int32_t field_count, int64_t example_count,
+                                   tp_source **out_source)
+{
+    if (field_count < 1 || field_count > TP_SOURCE_MAX_FIELDS || example_count < 1)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "a source of %d fields with %lld examples; expected 1 to %d fields and at "
+                       "least one example",
+                       field_count, (long long)example_count, TP_SOURCE_MAX_FIELDS);
+    tp_source *source = TP_NEW(tp_source);
+    if (!source) return TPUCL_OUT_OF_MEMORY;
+    source->is_borrowed = true;
+    source->example_count = example_count;
+    for (int32_t i = 0; i < field_count; i++) {
+        source->fields[i] = fields[i];
+        source->fields[i].name = tp_alloc_strdup(fields[i].name);
+        source->fields[i].bytes = (uint64_t)tp_shape_bytes(&fields[i].shape, fields[i].dtype);
+        source->arrays[i] = (void *)arrays[i];
+        source->field_count = i + 1;
+        if (!source->fields[i].name) {
+            tp_source_destroy(source);
+            return TPUCL_OUT_OF_MEMORY;
+        }
+    }
+    *out_source = source;
+    return TPUCL_OK;
+}

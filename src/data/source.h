@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A source: a fixed number of examples that can be read in any order, from any thread. Each example has
+ * named fields of fixed dtype and shape ("image" u8 [28,28,1], "label" s32 []).
+ *
+ * Files are hostile until parsed: sizes are checked against the file before anything is allocated.
+ * Thread-safe once created.
+ */
+#ifndef TP_DATA_SOURCE_H
+#define TP_DATA_SOURCE_H
+
+#include "core/status.h"
+#include "num/dtype.h"
+#include "num/shape.h"
+
+enum { TP_SOURCE_MAX_FIELDS = 8 };
+
+typedef struct tp_field {
+    const char *name;
+    tp_dtype dtype;
+    tp_shape shape; /* of one example */
+    uint64_t bytes; /* of one example */
+} tp_field;
+
+typedef struct tp_source {
+    tp_field fields[TP_SOURCE_MAX_FIELDS];
+    int32_t field_count;
+    int64_t example_count;
+    void *arrays[TP_SOURCE_MAX_FIELDS]; /* [example_count, shape], row-major; owned */
+    bool is_borrowed;                   /* arrays belong to the caller of tp_source_from_arrays */
+} tp_source;
+
+/* IDX files (gzip or plain): `inputs` of any rank, u8, gives field "image" (rank 3 gets a channel axis:
+ * [28,28] -> [28,28,1]); `labels` of rank 1, u8, gives "label" s32 []. Counts must be equal.
+ * TPUCL_CORRUPT_DATA names file, offset, what was expected and found. */
+tpucl_status tp_source_open_idx(const char *inputs, const char *labels, tp_source **out_source);
+
+/* Debian's dataset-fashion-mnist, or a folder with the four files; NULL: TPUCL_DATA_DIR, then the system's
+ * folder. TPUCL_NOT_FOUND says which package brings it. */
+tpucl_status tp_source_open_fashion_mnist(const char *folder, bool is_test, tp_source **out_source);
+
+/* .npy files, C order: inputs u8 or f32 (f64 is narrowed) -> "image"; labels integers of any width -> "label"
+ * s32 when rank 1, floats -> "label" f32 [..]. */
+tpucl_status tp_source_open_npy(const char *inputs, const char *labels, tp_source **out_source);
+
+/* The caller's arrays, borrowed: they outlive the source and do not change. `fields` names and shapes are
+ * copied. */
+tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *arrays,
+                                   int32_t field_count, int64_t example_count,
+                                   tp_source **out_source);
+
+void tp_source_destroy(tp_source *source);
+
+/* Index of a field by name; -1: none. */
+int32_t tp_source_find_field(const tp_source *source, const char *name);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * IDX files, the format of MNIST and Fashion-MNIST: 0, 0, type, rank, then `rank` big-endian u32 sizes, then
+ * the elements. Read through zlib, which passes plain files as they are.
+ */
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+#include "core/alloc.h"
+#include "core/arena.h"
+#include "core/env.h"
+#include "core/file.h"
+#include "data/source_internal.h"
+
+enum { TYPE_U8 = 0x08, MAX_EXPANSION = 1032 /* deflate's largest ratio, zlib's documentation */ };
+
+static const char system_folder[] = "/usr/share/datasets/fashion-mnist";
+
+static tpucl_status read_exactly(gzFile file, const char *path, uint64_t offset, void *out,
+                                 uint64_t bytes)
+{
+    uint64_t done = 0;
+    while (done < bytes) {
+        unsigned chunk = bytes - done > (1u << 30) ? 1u << 30 : (unsigned)(bytes - done);
+        int got = gzread(file, (char *)out + done, chunk);
+        if (got < 0) {
+            int code = 0;
+            const char *text = gzerror(file, &code);
+            return TP_FAIL_CODE(TPUCL_CORRUPT_DATA, code,
+                                "'%s' cannot be decompressed at offset %llu: %s", path,
+                                (unsigned long long)(offset + done), text);
+        }
+        if (got == 0)
+            return TP_FAIL(
+                TPUCL_CORRUPT_DATA, "'%s' ends at offset %llu; its header promises %llu bytes",
+                path, (unsigned long long)(offset + done), (unsigned long long)(offset + bytes));
+        done += (uint64_t)got;
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status read_header(gzFile file, const char *path, tp_shape *out_shape)
+{
+    unsigned char head[4], sizes[4 * TP_MAX_RANK];
+    int64_t dims[TP_MAX_RANK];
+    TP_TRY(read_exactly(file, path, 0, head, 4));
+    if (head[0] || head[1] || head[2] != TYPE_U8 || head[3] < 1 || head[3] > TP_MAX_RANK)
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "'%s' starts with %02x%02x%02x%02x, which is no IDX file of bytes (expected "
+                       "000008 and a rank from 01 to %02x)",
+                       path, head[0], head[1], head[2], head[3], TP_MAX_RANK);
+    TP_TRY(read_exactly(file, path, 4, sizes, 4u * head[3]));
+    for (int i = 0; i < head[3]; i++)
+        dims[i] = (int64_t)sizes[4 * i] << 24 | sizes[4 * i + 1] << 16 | sizes[4 * i + 2] << 8 |
+                  sizes[4 * i + 3];
+    tpucl_status status = tp_shape_init(out_shape, head[3], dims);
+    if (status != TPUCL_OK) tp_error_note("header of '%s'", path);
+    return status;
+}
+
+static tpucl_status read_array(gzFile file, const char *path, tp_file_array *out)
+{
+    uint64_t file_bytes = 0;
+    TP_TRY(tp_file_size(path, &file_bytes));
+    TP_TRY(read_header(file, path, &out->shape));
+    out->dtype = TP_U8;
+    uint64_t bytes = (uint64_t)tp_shape_bytes(&out->shape, TP_U8);
+    if (bytes / MAX_EXPANSION > file_bytes)
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "'%s' has %llu bytes and its header promises %llu elements, more than any "
+                       "compression yields",
+                       path, (unsigned long long)file_bytes, (unsigned long long)bytes);
+    out->data = tp_alloc(bytes);
+    if (!out->data)
+        return TP_FAIL(TPUCL_OUT_OF_MEMORY, "no memory for the %llu bytes of '%s'",
+                       (unsigned long long)bytes, path);
+    uint64_t offset = 4 + 4u * (unsigned)out->shape.rank;
+    TP_TRY(read_exactly(file, path, offset, out->data, bytes));
+    char extra;
+    if (gzread(file, &extra, 1) == 1)
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "'%s' goes on behind the %llu bytes that its header promises", path,
+                       (unsigned long long)(offset + bytes));
+    return TPUCL_OK;
+}
+
+static tpucl_status open_array(const char *path, tp_file_array *out)
+{
+    gzFile file = gzopen(path, "rb");
+    if (!file)
+        return TP_FAIL_CODE(errno == ENOENT ? TPUCL_NOT_FOUND : TPUCL_IO_ERROR, errno,
+                            "'%s' cannot be opened: %s", path, strerror(errno));
+    gzbuffer(file, 1u << 18);
+    tpucl_status status = read_array(file, path, out);
+    gzclose_r(file);
+    if (status != TPUCL_OK) {
+        tp_free(out->data);
+        out->data = NULL;
+    }
+    return status;
+}
+
+static tpucl_status widen_labels(const char *path, tp_file_array *labels)
+{
+    if (labels->shape.rank != 1)
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has rank %d; labels have rank 1", path,
+                       labels->shape.rank);
+    size_t count = (size_t)labels->shape.dims[0];
+    int32_t *wide = TP_NEW_ARRAY(int32_t, count);
+    if (!wide) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        wide[i] = ((const unsigned char *)labels->data)[i];
+    tp_free(labels->data);
+    labels->data = wide;
+    labels->dtype = TP_S32;
+    return TPUCL_OK;
+}
+
+tpucl_status tp_source_open_idx(const char *inputs_path, const char *labels_path,
+                                tp_source **out_source)
+{
+    tp_file_array inputs = {0}, labels = {0};
+    TP_TRY(open_array(inputs_path, &inputs));
+    tpucl_status status = open_array(labels_path, &labels);
+    if (status == TPUCL_OK) status = widen_labels(labels_path, &labels);
+    if (status != TPUCL_OK) {
+        tp_free(inputs.data);
+        tp_free(labels.data);
+        return status;
+    }
+    return tp_source_adopt_pair(inputs_path, &inputs, labels_path, &labels, out_source);
+}
+
+static bool has_file(tp_arena *arena, const char *folder, const char *name)
+{
+    const char *path = tp_file_join(arena, folder, name);
+    return path && tp_file_exists(path);
+}
+
+static const char *find_folder(tp_arena *arena, const char *folder, const char *name)
+{
+    if (folder && *folder) return folder;
+    const char *data_dir = tp_env_text(TP_ENV_DATA_DIR);
+    if (data_dir) {
+        const char *below = tp_file_join(arena, data_dir, "fashion-mnist");
+        if (below && has_file(arena, below, name)) return below;
+        if (has_file(arena, data_dir, name)) return data_dir;
+    }
+    return system_folder;
+}
+
+tpucl_status tp_source_open_fashion_mnist(const char *folder, bool is_test, tp_source **out_source)
+{
+    tp_arena *arena = NULL;
+    TP_TRY(tp_arena_create(0, &arena));
+    const char *images = is_test ? "t10k-images-idx3-ubyte.gz" : "train-images-idx3-ubyte.gz";
+    const char *labels = is_test ? "t10k-labels-idx1-ubyte.gz" : "train-labels-idx1-ubyte.gz";
+    const char *found = find_folder(arena, folder, images);
+    const char *images_path = tp_file_join(arena, found, images);
+    const char *labels_path = tp_file_join(arena, found, labels);
+    tpucl_status status = images_path && labels_path
+                              ? tp_source_open_idx(images_path, labels_path, out_source)
+                              : TPUCL_OUT_OF_MEMORY;
+    if (status == TPUCL_NOT_FOUND)
+        tp_error_note(
+            "Fashion-MNIST was not found; Debian's package dataset-fashion-mnist brings it "
+            "to %s, or set data.folder or TPUCL_DATA_DIR",
+            system_folder);
+    tp_arena_destroy(arena);
+    return status;
+}
