@@ -274,10 +274,11 @@ static const char *suggest(const char *path, char buffer[TP_CONFIG_MAX_KEYS][64]
         if (strncmp(known, path, prefix) != 0) continue;
         size_t length = prefix + strcspn(known + prefix, ".");
         snprintf(buffer[count], sizeof buffer[0], "%.*s", (int)length, known);
-        candidates[count] = buffer[count];
+        candidates[count] = buffer[count] + prefix;
         count++;
     }
-    return tp_str_nearest(path, candidates, count);
+    const char *nearest = tp_str_nearest(path + prefix, candidates, count);
+    return nearest ? nearest - prefix : NULL;
 }
 
 static void report_unknown(const char *path, const tp_json *value, tp_problems *problems)
