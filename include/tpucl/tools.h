@@ -28,6 +28,11 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_select(const tpucl_dev
 /* What was skipped and why, one sentence each; NULL past the end. Borrowed from the list. */
 TPUCL_API const char *tpucl_device_list_note(const tpucl_device_list *list, int32_t index);
 
+/* The list as docs/json.md describes it; `only` is the index of the one device to show, or -1. Caller
+ * frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_json(const tpucl_device_list *list,
+                                                               int32_t only, char **out_text);
+
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */
 TPUCL_API const char *tpucl_topology_name(int32_t index);

@@ -3,6 +3,7 @@
 #include <tpucl/tools.h>
 #include "api/handles.h"
 #include "core/alloc.h"
+#include "core/json_write.h"
 
 struct tpucl_device_list {
     tp_device_list *list;
@@ -63,4 +64,53 @@ const char *tpucl_device_list_note(const tpucl_device_list *list, int32_t index)
 {
     if (!list || index < 0 || (uint32_t)index >= tp_device_list_note_count(list->list)) return NULL;
     return tp_device_list_note(list->list, (uint32_t)index);
+}
+
+void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info)
+{
+    tp_json_begin_object(writer);
+    tp_json_put_string(writer, "selector", info->selector);
+    tp_json_put_string(writer, "name", info->name);
+    tp_json_put_string(writer, "vendor", info->vendor);
+    tp_json_put_string(writer, "platform", info->platform);
+    tp_json_put_string(writer, "driver", info->driver);
+    tp_json_put_string(writer, "version", info->version);
+    tp_json_put_string(writer, "type", info->type);
+    tp_json_put_int(writer, "compute_units", info->compute_units);
+    tp_json_key(writer, "memory_bytes");
+    tp_json_write_uint(writer, info->memory_bytes);
+    tp_json_key(writer, "max_allocation_bytes");
+    tp_json_write_uint(writer, info->max_allocation_bytes);
+    tp_json_key(writer, "local_memory_bytes");
+    tp_json_write_uint(writer, info->local_memory_bytes);
+    tp_json_put_int(writer, "max_sub_devices", info->max_sub_devices);
+    tp_json_put_bool(writer, "usable", info->usable);
+    tp_json_put_string(writer, "reason", info->usable ? NULL : info->reason);
+    tp_json_end_object(writer);
+}
+
+tpucl_status tpucl_device_list_json(const tpucl_device_list *list, int32_t only, char **out_text)
+{
+    TP_API_NEED(list);
+    TP_API_NEED(out_text);
+    tp_json_writer writer = {0};
+    tp_json_begin_object(&writer);
+    tp_json_key(&writer, "devices");
+    tp_json_begin_array(&writer);
+    for (int32_t i = 0; i < tpucl_device_list_count(list); ++i) {
+        tpucl_device_info info;
+        if (only >= 0 && i != only) continue;
+        const tp_device_entry *entry = tp_device_list_entry(list->list, (uint32_t)i);
+        tp_api_device_info(entry->selector, &entry->caps, entry->usable, entry->reason, &info);
+        tp_api_write_device(&writer, &info);
+    }
+    tp_json_end_array(&writer);
+    tp_json_key(&writer, "notes");
+    tp_json_begin_array(&writer);
+    for (int32_t i = 0; tpucl_device_list_note(list, i); ++i)
+        tp_json_write_string(&writer, tpucl_device_list_note(list, i));
+    tp_json_end_array(&writer);
+    tp_json_end_object(&writer);
+    TP_TRY(tp_json_writer_finish(&writer, out_text));
+    return TPUCL_OK;
 }

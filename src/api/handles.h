@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <tpucl/tpucl.h>
+#include "core/json_write.h"
 #include "core/status.h"
 #include "device/platform.h"
 #include "num/dtype.h"
@@ -30,5 +31,7 @@ tpucl_shape tp_api_shape_public(const tp_shape *shape);
 
 void tp_api_device_info(const char *selector, const tp_device_caps *caps, bool usable,
                         const char *reason, tpucl_device_info *out_info);
+/* One element of "devices" in docs/json.md. */
+void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info);
 
 #endif
