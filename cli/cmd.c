@@ -105,6 +105,13 @@ bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
     }
     verbosity = common->verbose;
     if (!tp_ui_begin(common->verbose)) return false;
+    if (common->json && strcmp(common->json, "-") != 0) { /* before long work, not after it */
+        tpucl_status status = tpucl_file_can_write(common->json);
+        if (status != TPUCL_OK) {
+            *out_exit = tp_cmd_fail(cmd, status);
+            return false;
+        }
+    }
     *out_exit = TP_EXIT_DONE;
     return true;
 }

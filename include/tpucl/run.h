@@ -100,14 +100,18 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_device_info(const tpucl_run *r
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_train(tpucl_run *run,
                                                         const tpucl_run_callbacks *callbacks,
                                                         tpucl_run_result *out_result);
-/* The test part, or the train part when `part` says "train". */
+/* "test" (also NULL) or "train"; fills in the eval_ fields. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part,
                                                            tpucl_epoch *out_result);
 /* From a params.safetensors; names, shapes and dtypes must be the model's. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_load_params(tpucl_run *run, const char *path);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_params_sha256(tpucl_run *run, char out_hex[65]);
-/* The result as docs/json.md describes; caller frees with tpucl_free. */
+/* Results as docs/json.md describes them; caller frees with tpucl_free. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text);
+
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluation_json(tpucl_run *run, const char *part,
+                                                                  const tpucl_epoch *result,
+                                                                  char **out_text);
 
 /* Asks a training to end after the step that is running. May be called from a signal handler and
  * from any thread. */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tpucl train: a run from its configuration file. The table of epochs is the data, on standard output;
+ * everything else (summary, progress, where files went) is for people, on standard error. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include "run_options.h"
+#include "ui.h"
+
+static const tp_opt_row options[] = {
+    TP_RUN_OPTION_ROWS,
+    {.name = "epochs",
+     .kind = TP_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .offset = offsetof(tp_run_values, epochs),
+     .help = "as --set epochs=N"},
+    {.name = "steps",
+     .kind = TP_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = INT64_MAX,
+     .offset = offsetof(tp_run_values, steps),
+     .help = "stop after N steps, whatever the number of epochs"},
+    {.name = "output-dir",
+     .kind = TP_OPT_TEXT,
+     .value = "FOLDER",
+     .complete = TP_COMPLETE_FOLDER,
+     .offset = offsetof(tp_run_values, output_dir),
+     .help = "leave params.safetensors, config.json and result.json there"},
+    {.name = NULL},
+};
+
+/* ---- interruption ---- */
+
+static tpucl_run *running; /* what the signal handler stops */
+
+static void on_signal(int number)
+{
+    (void)number;
+    tpucl_run_stop(running);
+}
+
+/* The first signal ends the run after its step, the second one ends the process. */
+static void catch_signals(tpucl_run *run)
+{
+    running = run;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = run ? on_signal : SIG_DFL;
+    action.sa_flags = run ? (int)SA_RESETHAND : 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- what is shown while it runs ---- */
+
+typedef struct display {
+    tp_ui_progress progress;
+    bool wants_table, has_head;
+} display;
+
+static void print_number(double value, const char *format, double scale, const char *none)
+{
+    char text[32];
+    snprintf(text, sizeof text, format, value * scale);
+    printf("  %10s", value < 0 || isnan(value) ? none : text);
+}
+
+static void print_epoch(void *user, const tpucl_epoch *epoch)
+{
+    display *shown = user;
+    tp_ui_progress_clear();
+    if (!shown->wants_table) return;
+    if (!shown->has_head)
+        printf("%s%6s  %8s  %10s  %10s  %10s  %10s  %10s  %10s%s\n", tp_ui_bold(stdout), "epoch",
+               "steps", "seconds", "examples/s", "loss", "accuracy", "test loss", "test acc.",
+               tp_ui_plain(stdout));
+    shown->has_head = true;
+    printf("%6lld  %8lld", (long long)epoch->epoch, (long long)epoch->steps);
+    print_number(epoch->seconds, "%.2f", 1, "-");
+    print_number(epoch->examples_per_second, "%.0f", 1, "-");
+    print_number(epoch->train_loss, "%.4f", 1, "-");
+    print_number(epoch->train_accuracy, "%.2f %%", 100, "-");
+    print_number(epoch->eval_loss, "%.4f", 1, "-");
+    print_number(epoch->eval_accuracy, "%.2f %%", 100, "-");
+    printf("\n");
+    fflush(stdout);
+}
+
+static void draw_progress(void *user, const tpucl_progress *progress)
+{
+    display *shown = user;
+    char label[48], detail[48] = "";
+    snprintf(label, sizeof label, "epoch %lld/%lld", (long long)progress->epoch,
+             (long long)progress->epochs);
+    if (!isnan(progress->loss)) snprintf(detail, sizeof detail, "loss %.4f", progress->loss);
+    tp_ui_progress_draw(&shown->progress, label, progress->step, progress->steps,
+                        progress->examples_per_second, "examples", detail);
+}
+
+/* ---- the end ---- */
+
+static void print_end(const tpucl_run *run, const tpucl_run_result *result)
+{
+    const char *folder = tpucl_run_get_info(run)->output_dir;
+    const tpucl_breakdown *breakdown = &result->breakdown;
+    fprintf(stderr, "first step after %.2f s, %.2f s of it building kernels\n",
+            result->first_step_seconds, result->build_seconds);
+    fprintf(stderr, "time: input %.0f %%, compute %.0f %%, memory %.0f %%, idle %.0f %%; %s\n",
+            100 * breakdown->input, 100 * breakdown->compute, 100 * breakdown->memory,
+            100 * breakdown->idle, breakdown->verdict);
+    if (*folder) fprintf(stderr, "parameters, configuration and result are in '%s'\n", folder);
+}
+
+static void print_interrupted(const tpucl_run *run, const tpucl_run_result *result)
+{
+    const char *folder = tpucl_run_get_info(run)->output_dir;
+    if (*folder)
+        fprintf(stderr, "tpucl train: interrupted after step %lld; its parameters are in '%s'\n",
+                (long long)result->steps, folder);
+    else
+        fprintf(stderr,
+                "tpucl train: interrupted after step %lld; nothing was kept, as there is no "
+                "output folder (--output-dir)\n",
+                (long long)result->steps);
+}
+
+static tp_exit train(const tp_cmd *cmd, const tp_run_values *values, tpucl_run *run)
+{
+    display shown = {.wants_table = tp_cmd_wants_table(&values->common)};
+    tpucl_run_callbacks callbacks = {draw_progress, print_epoch, &shown};
+    tpucl_run_result result;
+    tp_run_print_summary(run);
+    catch_signals(run);
+    tpucl_status status = tpucl_run_train(run, &callbacks, &result);
+    catch_signals(NULL);
+    tp_ui_progress_clear();
+    if (status != TPUCL_OK && status != TPUCL_INTERRUPTED) return tp_cmd_fail(cmd, status);
+
+    tp_exit code = TP_EXIT_DONE;
+    if (shown.wants_table) printf("params_sha256 %s\n", result.params_sha256);
+    if (values->common.json) {
+        char *json = NULL;
+        tpucl_status json_status = tpucl_run_result_json(run, &json);
+        if (json_status != TPUCL_OK) return tp_cmd_fail(cmd, json_status);
+        code = tp_cmd_write_json(cmd, values->common.json, json);
+        tpucl_free(json);
+    }
+    if (status == TPUCL_INTERRUPTED) {
+        print_interrupted(run, &result);
+        return TP_EXIT_INTERRUPTED;
+    }
+    print_end(run, &result);
+    return code;
+}
+
+static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
+{
+    tp_run_values values = {0};
+    tp_opt_operands operands;
+    tp_exit code;
+    tpucl_status status;
+    if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
+    tpucl_run *run = NULL;
+    if ((status = tp_run_open(&values, operands.items[0], &run)) != TPUCL_OK)
+        return tp_cmd_fail(cmd, status);
+    code = train(cmd, &values, run);
+    tpucl_run_destroy(run);
+    return code;
+}
+
+const tp_cmd tp_cmd_train = {
+    .name = "train",
+    .summary = "train a model as its configuration says",
+    .operands = "CONFIG",
+    .min_operands = 1,
+    .max_operands = 1,
+    .complete = TP_COMPLETE_FILE,
+    .description =
+        "Trains what CONFIG, a JSON file, describes: topology, model, data, optimizer. Every "
+        "problem of "
+        "the file is reported at once, before any work starts.\n\n"
+        "A line per epoch goes to standard output, then params_sha256, the digest of the trained "
+        "parameters. It depends on the configuration alone: not on the device, --split, "
+        "--wave-cores or "
+        "--synchronous.\n\n"
+        "Interrupting (Ctrl-C) ends the run after the step that is being computed, writes what the "
+        "end "
+        "would have written, and gives exit code 5. A second Ctrl-C ends it at once.",
+    .examples =
+        "tpucl train configs/fashion-mlp.json\nas the file says\n"
+        "tpucl train configs/fashion-mlp.json --set seed=7 --set optimizer.learning_rate=2e-3\n"
+        "with other values\n"
+        "tpucl train run.json --topology k80 --json result.json --output-dir out\n"
+        "on another machine, keeping everything\n"
+        "tpucl train run.json --device cpu --split 2\nsame bits, on two sub-devices",
+    .options = options,
+    .run = run_train,
+};
