@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A training session: a resolved run configuration made real. It opens data, model and devices, compiles
+ * the graphs, and runs steps and evaluations. `tpucl_run_*` (api/api_run.c) is a thin layer over this.
+ *
+ *   tp_session_create(options, &session);    everything checked, compiled and loaded
+ *   tp_session_train(session, callbacks);    to the end, or until tp_session_stop
+ *   tp_session_evaluate(session, part, &epoch);
+ *
+ * Which shard core c gets: rows c*B .. (c+1)*B-1 of the global batch, B the per-core batch. Rows that are no
+ * examples have weight 0, and each core is told the sum of weights of its replica group, so that partial
+ * batches count exactly.
+ *
+ * Threads: thread-compatible, except tp_session_stop.
+ */
+#ifndef TP_TRAIN_SESSION_H
+#define TP_TRAIN_SESSION_H
+
+#include "core/hash.h"
+#include "core/status.h"
+#include "data/source.h"
+#include "device/program_build.h"
+#include "exec/executor.h"
+#include "graph/graph.h"
+#include "model/model.h"
+#include "prof/breakdown.h"
+#include "topo/config.h"
+#include "topo/topology.h"
+
+typedef struct tp_session tp_session;
+
+typedef struct tp_session_options {
+    tp_config *config;     /* read, not yet resolved; adopted (destroyed with the session, also on failure) */
+    const char *selector;  /* devices, as exec/placement.h; NULL: the topology's placement */
+    int32_t split;         /* sub-devices of each; 0 or 1: whole */
+    bool synchronous;
+    const char *cache_dir; /* disk cache of compiled kernels; NULL: the default folder; "": none */
+    tp_build_callback build_progress; /* may be NULL */
+    void *build_user;
+} tp_session_options;
+
+/* All problems of configuration, model and topology are reported before any device memory is taken. */
+tpucl_status tp_session_create(const tp_session_options *options, tp_session **out_session);
+void tp_session_destroy(tp_session *session);
+
+/* Borrowed, all read-only. */
+const tp_config *tp_session_config(const tp_session *session);
+const tp_topology *tp_session_topology(const tp_session *session);
+const tp_model *tp_session_model(const tp_session *session);
+const tp_core_map *tp_session_core_map(const tp_session *session);
+tp_variables *tp_session_variables(tp_session *session);
+const tp_graph *tp_session_train_graph(const tp_session *session);
+const tp_source *tp_session_train_source(const tp_session *session);
+
+typedef struct tp_session_info {
+    int64_t train_examples, test_examples; /* test 0: there is no test part */
+    int64_t steps, steps_per_epoch, epochs;
+    uint64_t parameter_count;
+    double flops_per_core_step;
+    double build_seconds;      /* compiling and building kernels, in all */
+    double first_step_seconds; /* from tp_session_create to the end of the first step; 0 before */
+    tp_loaded_info memory;
+    uint64_t peak_core_bytes;
+} tp_session_info;
+void tp_session_get_info(const tp_session *session, tp_session_info *out_info);
+
+typedef struct tp_session_epoch {
+    int64_t epoch; /* from 1 */
+    int64_t steps, examples;
+    double seconds; /* training alone */
+    double train_loss, train_accuracy; /* means over the epoch; accuracy -1: the loss has none */
+    bool has_eval;
+    double eval_loss, eval_accuracy, eval_seconds;
+} tp_session_epoch;
+
+typedef struct tp_session_progress {
+    int64_t step, steps, epoch, epochs;
+    double loss; /* latest that was read back; NaN before the first */
+    double examples_per_second;
+} tp_session_progress;
+
+typedef struct tp_session_callbacks {
+    void (*progress)(void *user, const tp_session_progress *progress); /* after each loop of steps */
+    void (*epoch)(void *user, const tp_session_epoch *epoch);
+    void *user;
+} tp_session_callbacks;
+
+/* Trains to the configured end; goes on where an earlier call was stopped. TPUCL_INTERRUPTED after
+ * tp_session_stop: the step that ran is finished, the results are those of the steps done. */
+tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks);
+
+/* May be called from a signal handler and from any thread. */
+void tp_session_stop(tp_session *session);
+
+/* Forward only over the whole "test" or "train" part; fills loss, accuracy, examples and seconds. */
+tpucl_status tp_session_evaluate(tp_session *session, const char *part, tp_session_epoch *out_result);
+
+int64_t tp_session_steps_done(const tp_session *session);
+const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count);
+const tp_breakdown *tp_session_breakdown(const tp_session *session);
+tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
+
+/* The model's variables of replica group 0 as a safetensors file, replaced atomically; and back: names,
+ * shapes and dtypes must be the model's, all differences are listed at once. */
+tpucl_status tp_session_save_params(tp_session *session, const char *path);
+tpucl_status tp_session_load_params(tp_session *session, const char *path);
+
+/* Fills every core's infeed record from rows of host arrays (one per field of `source`, global batch rows). */
+void tp_session_fill_feed(const tp_session *session, const tp_program *program, const tp_source *source,
+                          void *const *arrays, int64_t valid, const tp_feed *feed);
+
+#endif
