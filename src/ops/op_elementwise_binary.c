@@ -36,16 +36,18 @@ static void split_gradient(tp_graph *g, tp_node_id mask, tp_node_id d, tp_node_i
     d_inputs[1] = tp_op_select(g, mask, zero, d);
 }
 
+/* a > b exactly when max(a, b) > b, NaN included. Asking the result means that of relu(a) = maximum(a, 0)
+ * only the result has to be kept for the gradient. */
 static void maximum_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_inputs)
 {
-    const tp_node_id *in = g->nodes[y].inputs;
-    split_gradient(g, tp_op_compare(g, "GT", in[0], in[1]), d, d_inputs);
+    const tp_node_id b = g->nodes[y].inputs[1];
+    split_gradient(g, tp_op_compare(g, "GT", y, b), d, d_inputs);
 }
 
 static void minimum_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_inputs)
 {
-    const tp_node_id *in = g->nodes[y].inputs;
-    split_gradient(g, tp_op_compare(g, "LT", in[0], in[1]), d, d_inputs);
+    const tp_node_id b = g->nodes[y].inputs[1];
+    split_gradient(g, tp_op_compare(g, "LT", y, b), d, d_inputs);
 }
 
 /* d b a^(b-1), and d y log(a) where a is above 0 (elsewhere log has no value and d_b is 0). */
