@@ -9,14 +9,15 @@ enum { CORES = 8, PER_CORE_BATCH = 128, EPOCHS = 2 };
 static void describe(tpucl_graph *g)
 {
     tpucl_tensor image =
-        tpucl_graph_input(g, "image", TPUCL_F32, tpucl_shape4(PER_CORE_BATCH, 28, 28, 1));
+        tpucl_graph_input(g, "image", TPUCL_U8, tpucl_shape4(PER_CORE_BATCH, 28, 28, 1));
     tpucl_tensor label = tpucl_graph_input(g, "label", TPUCL_S32, tpucl_shape1(PER_CORE_BATCH));
     tpucl_tensor w1 =
         tpucl_graph_parameter(g, "hidden/w", tpucl_shape2(784, 256), "glorot_uniform");
     tpucl_tensor b1 = tpucl_graph_parameter(g, "hidden/b", tpucl_shape1(256), "zeros");
     tpucl_tensor w2 = tpucl_graph_parameter(g, "logits/w", tpucl_shape2(256, 10), "glorot_uniform");
 
-    tpucl_tensor pixels = tpucl_reshape(g, image, tpucl_shape2(PER_CORE_BATCH, 784));
+    tpucl_tensor pixels = tpucl_scale(g, image, 1 / 255.0, 0);
+    pixels = tpucl_reshape(g, pixels, tpucl_shape2(PER_CORE_BATCH, 784));
     tpucl_tensor hidden = tpucl_relu(g, tpucl_add(g, tpucl_matmul(g, pixels, w1), b1));
     tpucl_tensor logits = tpucl_matmul(g, hidden, w2);
 
