@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads safetensors files, which may come from anywhere. */
+#include <stdlib.h>
+#include "core/alloc.h"
+#include "core/arena.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "io/safetensors.h"
+#include "io/safetensors_dtype.h"
+
+/* The reference reader takes headers of 100 MB; nodes of parsed JSON are some fifty times the text, and
+ * ours describe a few thousand variables. */
+enum { MAX_HEADER_BYTES = 8 << 20, MAX_TENSORS = 1 << 16 };
+static const size_t max_file_bytes = (size_t)1 << 38;
+
+struct tp_safetensors {
+    char *bytes;
+    size_t length, data_begin;
+    tp_arena *arena;
+    tp_tensor_entry *entries;
+    int32_t count;
+    const char *path;
+};
+
+typedef struct span {
+    uint64_t begin, end;
+    const char *name;
+} span;
+
+static tpucl_status corrupt(const tp_safetensors *file, const char *tensor, const char *what)
+{
+    return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s': tensor '%s': %s", file->path, tensor, what);
+}
+
+static tpucl_status read_shape(const tp_safetensors *file, const tp_json *member,
+                               tp_tensor_entry *entry)
+{
+    const tp_json *shape = NULL;
+    int64_t dims[TP_MAX_RANK];
+    TP_TRY(tp_json_require(member, "shape", TP_JSON_ARRAY, &shape));
+    if (shape->count > TP_MAX_RANK) return corrupt(file, member->key, "rank above 8");
+    for (size_t i = 0; i < shape->count; i++)
+        TP_TRY(tp_json_as_int64(&shape->items[i], 0, TP_MAX_ELEMS, &dims[i]));
+    return tp_shape_init(&entry->shape, (int)shape->count, dims);
+}
+
+static tpucl_status read_entry(tp_safetensors *file, const tp_json *member, tp_tensor_entry *entry,
+                               span *out_span)
+{
+    const tp_json *dtype = NULL, *offsets = NULL;
+    int64_t begin = 0, end = 0, room = (int64_t)(file->length - file->data_begin);
+    TP_TRY(tp_json_expect(member, TP_JSON_OBJECT));
+    TP_TRY(tp_json_require(member, "dtype", TP_JSON_STRING, &dtype));
+    TP_TRY(tp_json_require(member, "data_offsets", TP_JSON_ARRAY, &offsets));
+    if (!tp_safetensors_dtype_parse(dtype->string, &entry->dtype))
+        return TP_FAIL(TPUCL_UNSUPPORTED,
+                       "'%s': tensor '%s' is %.16s; expected F32, BF16, I32, U32, U8", file->path,
+                       member->key, dtype->string);
+    TP_TRY(read_shape(file, member, entry));
+    if (offsets->count != 2) return corrupt(file, member->key, "data_offsets are not two numbers");
+    TP_TRY(tp_json_as_int64(&offsets->items[0], 0, room, &begin));
+    TP_TRY(tp_json_as_int64(&offsets->items[1], begin, room, &end));
+    entry->bytes = (uint64_t)tp_shape_bytes(&entry->shape, entry->dtype);
+    if (entry->bytes != (uint64_t)(end - begin))
+        return corrupt(file, member->key, "data_offsets do not fit shape and dtype");
+    entry->name = tp_arena_strdup(file->arena, member->key);
+    if (!entry->name) return TPUCL_OUT_OF_MEMORY;
+    entry->data = file->bytes + file->data_begin + begin;
+    *out_span = (span){(uint64_t)begin, (uint64_t)end, entry->name};
+    return TPUCL_OK;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Without gap or overlap from the header to the end of the file. */
+static tpucl_status check_spans(const tp_safetensors *file, span *spans)
+{
+    uint64_t at = 0;
+    qsort(spans, (size_t)file->count, sizeof *spans, compare_spans);
+    for (int32_t i = 0; i < file->count; i++) {
+        if (spans[i].begin != at)
+            return corrupt(file, spans[i].name, "its data leave a gap or overlap another's");
+        at = spans[i].end;
+    }
+    if (at != file->length - file->data_begin)
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has %zu bytes of data, its tensors cover %llu",
+                       file->path, file->length - file->data_begin, (unsigned long long)at);
+    return TPUCL_OK;
+}
+
+static tpucl_status read_members(tp_safetensors *file, const tp_json *root)
+{
+    TP_TRY(tp_json_expect(root, TP_JSON_OBJECT));
+    if (root->count > MAX_TENSORS)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "'%s' has %zu tensors; at most %d are read", file->path,
+                       root->count, MAX_TENSORS);
+    file->entries = TP_ARENA_NEW_ARRAY(file->arena, tp_tensor_entry, root->count + 1);
+    span *spans = TP_ARENA_NEW_ARRAY(file->arena, span, root->count + 1);
+    if (!file->entries || !spans) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < root->count; i++) {
+        if (strcmp(root->items[i].key, "__metadata__") == 0) continue;
+        TP_TRY(read_entry(file, &root->items[i], &file->entries[file->count], &spans[file->count]));
+        file->count++;
+    }
+    return check_spans(file, spans);
+}
+
+static tpucl_status read_file(tp_safetensors *file)
+{
+    tp_json_document *document = NULL;
+    uint64_t header = 0;
+    TP_TRY(tp_file_read(file->path, max_file_bytes, &file->bytes, &file->length));
+    if (file->length < 8)
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has %zu bytes, too few for a safetensors file",
+                       file->path, file->length);
+    for (int i = 0; i < 8; i++)
+        header |= (uint64_t)(unsigned char)file->bytes[i] << (8 * i);
+    if (header > file->length - 8 || header > MAX_HEADER_BYTES)
+        return TP_FAIL(
+            TPUCL_CORRUPT_DATA,
+            "'%s' has %zu bytes and announces a header of %llu; it is no safetensors file "
+            "or was cut",
+            file->path, file->length, (unsigned long long)header);
+    file->data_begin = 8 + (size_t)header;
+    tpucl_status status = tp_json_parse(file->bytes + 8, (size_t)header, file->path, &document);
+    if (status == TPUCL_OK) status = read_members(file, tp_json_root(document));
+    tp_json_destroy(document);
+    if (status == TPUCL_INVALID_CONFIG) { /* the JSON reader's word for malformed text */
+        tpucl_error error;
+        tp_error_capture(&error);
+        error.status = TPUCL_CORRUPT_DATA;
+        tp_error_restore(&error);
+        status = TPUCL_CORRUPT_DATA;
+    }
+    return status;
+}
+
+tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file)
+{
+    tp_arena *arena = NULL;
+    TP_TRY(tp_arena_create(0, &arena));
+    tp_safetensors *file = TP_ARENA_NEW(arena, tp_safetensors);
+    const char *copy = tp_arena_strdup(arena, path);
+    if (!file || !copy) {
+        tp_arena_destroy(arena);
+        return TPUCL_OUT_OF_MEMORY;
+    }
+    file->arena = arena;
+    file->path = copy;
+    tpucl_status status = read_file(file);
+    if (status != TPUCL_OK) {
+        tp_safetensors_close(file);
+        return status;
+    }
+    *out_file = file;
+    return TPUCL_OK;
+}
+
+void tp_safetensors_close(tp_safetensors *file)
+{
+    if (!file) return;
+    tp_free(file->bytes);
+    tp_arena_destroy(file->arena);
+}
+
+int32_t tp_safetensors_count(const tp_safetensors *file)
+{
+    return file->count;
+}
+
+const tp_tensor_entry *tp_safetensors_entry(const tp_safetensors *file, int32_t index)
+{
+    return &file->entries[index];
+}
+
+const tp_tensor_entry *tp_safetensors_find(const tp_safetensors *file, const char *name)
+{
+    for (int32_t i = 0; i < file->count; i++)
+        if (strcmp(file->entries[i].name, name) == 0) return &file->entries[i];
+    return NULL;
+}
