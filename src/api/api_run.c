@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs from a configuration: a training session, and the folder that its results go to. The JSON forms are
+ * in api_run_json.c. */
+#include "api/run_internal.h"
+
+#include <stdio.h>
+#include "core/alloc.h"
+#include "core/file.h"
+
+/* Reads the configuration; --set style overrides are part of that. */
+static tpucl_status read_config(const tpucl_run_options *options, tp_config **out_config)
+{
+    if (options->override_count < 0 || (options->override_count && !options->overrides))
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "override_count is %d, but 'overrides' %s",
+                       (int)options->override_count, options->overrides ? "is there" : "is NULL");
+    size_t count = (size_t)options->override_count;
+    if (options->config_file)
+        TP_TRY(tp_config_read_file(options->config_file, options->overrides, count, out_config));
+    else if (options->config_text)
+        TP_TRY(tp_config_parse(options->config_text, strlen(options->config_text), "config_text",
+                               options->overrides, count, out_config));
+    else
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "neither 'config_file' nor 'config_text' is given");
+    return TPUCL_OK;
+}
+
+/* Fails now, not after hours, when results could not be written. */
+static tpucl_status prepare_output(tpucl_run *run)
+{
+    const char *folder = tp_session_config(run->session)->output_dir;
+    if (!*folder) return TPUCL_OK;
+    tp_file_writer *writer = NULL;
+    TP_TRY(tp_file_make_folders(folder));
+    const char *path = tp_file_join(run->arena, folder, "params.safetensors");
+    if (!path) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_file_writer_open(path, &writer));
+    tp_file_writer_abort(writer);
+    return TPUCL_OK;
+}
+
+static tpucl_status fill_info(tpucl_run *run)
+{
+    const tp_config *config = tp_session_config(run->session);
+    const tp_core_map *map = tp_session_core_map(run->session);
+    static const char *const optimizers[] = {"SGD", "Adam"}; /* tp_config_optimizer */
+    tp_session_info session;
+    tp_session_get_info(run->session, &session);
+    run->info = (tpucl_run_info){
+        .name = config->name,
+        .topology = tp_session_topology(run->session)->name,
+        .precision = tp_precision_policy_name((tp_precision_policy)config->precision),
+        .optimizer = optimizers[config->optimizer.name],
+        .cores = map->core_count,
+        .devices = map->device_count,
+        .per_core_batch = config->per_core_batch,
+        .global_batch = config->global_batch,
+        .train_examples = session.train_examples,
+        .test_examples = session.test_examples,
+        .steps = session.steps,
+        .steps_per_epoch = session.steps_per_epoch,
+        .epochs = session.epochs,
+        .parameter_count = session.parameter_count,
+        .peak_core_bytes = session.peak_core_bytes,
+        .variable_bytes = session.memory.variable_bytes,
+        .flops_per_core_step = session.flops_per_core_step,
+        .output_dir = config->output_dir,
+    };
+    TP_TRY(tp_config_sha256(config, run->info.config_sha256));
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_run)
+{
+    TP_API_NEED(out_run);
+    *out_run = NULL;
+    tpucl_run_options all;
+    TP_TRY(TP_API_OPTIONS(options, &all, tpucl_run_options));
+    tpucl_run *run = TP_NEW(tpucl_run);
+    if (!run) return TPUCL_OUT_OF_MEMORY;
+    tpucl_status status;
+    tp_session_options session = {
+        .selector = all.device, .split = all.split, .synchronous = all.synchronous};
+    TP_TRY_GOTO(status, tp_arena_create(0, &run->arena), failed);
+    TP_TRY_GOTO(status, read_config(&all, &session.config), failed);
+    TP_TRY_GOTO(status, tp_session_create(&session, &run->session), failed);
+    TP_TRY_GOTO(status, prepare_output(run), failed);
+    TP_TRY_GOTO(status, fill_info(run), failed);
+    *out_run = run;
+    return TPUCL_OK;
+failed:
+    tpucl_run_destroy(run);
+    return status;
+}
+
+void tpucl_run_destroy(tpucl_run *run)
+{
+    if (!run) return;
+    tp_session_destroy(run->session);
+    tp_free(run->epochs);
+    tp_arena_destroy(run->arena);
+    tp_free(run);
+}
+
+const tpucl_run_info *tpucl_run_get_info(const tpucl_run *run)
+{
+    return &run->info;
+}
+
+tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index, tpucl_device_info *out_info)
+{
+    TP_API_NEED(run);
+    TP_API_NEED(out_info);
+    const tp_core_map *map = tp_session_core_map(run->session);
+    if (index < 0 || index >= map->device_count)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "device %d of a run on %d", (int)index,
+                       (int)map->device_count);
+    const tp_device *device = map->devices[index];
+    tp_api_device_info(tp_device_label(device), tp_device_get_caps(device), true, "", out_info);
+    return TPUCL_OK;
+}
+
+/* ---- training ---- */
+
+tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch)
+{
+    return (tpucl_epoch){
+        .epoch = epoch->epoch,
+        .steps = epoch->steps,
+        .seconds = epoch->seconds,
+        .examples_per_second = epoch->seconds > 0 ? (double)epoch->examples / epoch->seconds : 0,
+        .train_loss = epoch->train_loss,
+        .train_accuracy = epoch->train_accuracy,
+        .eval_loss = epoch->has_eval ? epoch->eval_loss : -1,
+        .eval_accuracy = epoch->has_eval ? epoch->eval_accuracy : -1,
+        .eval_seconds = epoch->has_eval ? epoch->eval_seconds : 0,
+    };
+}
+
+typedef struct bridge { /* the session's callbacks to the caller's */
+    const tpucl_run_callbacks *callbacks;
+} bridge;
+
+static void on_progress(void *user, const tp_session_progress *progress)
+{
+    const tpucl_run_callbacks *callbacks = ((bridge *)user)->callbacks;
+    tpucl_progress public = {progress->step,   progress->steps, progress->epoch,
+                             progress->epochs, progress->loss,  progress->examples_per_second};
+    if (callbacks && callbacks->progress) callbacks->progress(callbacks->user, &public);
+}
+
+static void on_epoch(void *user, const tp_session_epoch *epoch)
+{
+    const tpucl_run_callbacks *callbacks = ((bridge *)user)->callbacks;
+    tpucl_epoch public = tp_api_epoch(epoch);
+    if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &public);
+}
+
+static tpucl_status fill_result(tpucl_run *run, bool interrupted)
+{
+    int32_t count;
+    tp_session_info info;
+    const tp_session_epoch *epochs = tp_session_epochs(run->session, &count);
+    tpucl_epoch *copies = TP_NEW_ARRAY(tpucl_epoch, (size_t)count);
+    if (!copies) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < count; i++)
+        copies[i] = tp_api_epoch(&epochs[i]);
+    tp_free(run->epochs);
+    run->epochs = copies;
+    tp_session_get_info(run->session, &info);
+
+    tpucl_run_result *result = &run->result;
+    const tp_breakdown *breakdown = tp_session_breakdown(run->session);
+    tp_breakdown_shares shares = tp_breakdown_get_shares(breakdown);
+    char verdict[TP_BREAKDOWN_VERDICT_BYTES];
+    memset(result, 0, sizeof *result);
+    result->steps = tp_session_steps_done(run->session);
+    result->epoch_count = count;
+    result->epochs = copies;
+    result->breakdown.input = shares.input;
+    result->breakdown.compute = shares.compute;
+    result->breakdown.memory = shares.memory;
+    result->breakdown.idle = shares.idle;
+    snprintf(result->breakdown.verdict, sizeof result->breakdown.verdict, "%s",
+             tp_breakdown_verdict(breakdown, verdict));
+    result->first_step_seconds = info.first_step_seconds;
+    result->build_seconds = info.build_seconds;
+    result->interrupted = interrupted;
+    TP_TRY(tp_session_params_sha256(run->session, result->params_sha256));
+    return TPUCL_OK;
+}
+
+static tpucl_status write_text(tpucl_run *run, const char *name, const char *text)
+{
+    const char *path = tp_file_join(run->arena, run->info.output_dir, name);
+    if (!path) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_file_write_atomic(path, text, strlen(text)));
+    return TPUCL_OK;
+}
+
+/* params.safetensors first: a result.json says that the parameters beside it are complete. */
+static tpucl_status write_output(tpucl_run *run)
+{
+    if (!*run->info.output_dir) return TPUCL_OK;
+    char *config = NULL, *result = NULL;
+    tpucl_status status = TPUCL_OUT_OF_MEMORY;
+    const char *params = tp_file_join(run->arena, run->info.output_dir, "params.safetensors");
+    if (!params) return status;
+    TP_TRY_GOTO(status, tp_session_save_params(run->session, params), done);
+    TP_TRY_GOTO(status, tp_config_to_json(tp_session_config(run->session), &config), done);
+    TP_TRY_GOTO(status, write_text(run, "config.json", config), done);
+    TP_TRY_GOTO(status, tpucl_run_result_json(run, &result), done);
+    TP_TRY_GOTO(status, write_text(run, "result.json", result), done);
+done:
+    tp_free(result);
+    tp_free(config);
+    return status;
+}
+
+tpucl_status tpucl_run_train(tpucl_run *run, const tpucl_run_callbacks *callbacks,
+                             tpucl_run_result *out_result)
+{
+    TP_API_NEED(run);
+    bridge user = {callbacks};
+    tp_session_callbacks session = {on_progress, on_epoch, &user};
+    tpucl_status status = tp_session_train(run->session, &session);
+    bool interrupted = status == TPUCL_INTERRUPTED;
+    if (status != TPUCL_OK && !interrupted) TP_TRY(status);
+    TP_TRY(fill_result(run, interrupted));
+    TP_TRY(write_output(run));
+    if (out_result) *out_result = run->result;
+    if (interrupted)
+        return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",
+                       (long long)run->result.steps, (long long)run->info.steps);
+    return TPUCL_OK;
+}
+
+void tpucl_run_stop(tpucl_run *run)
+{
+    if (run) tp_session_stop(run->session);
+}
+
+/* ---- evaluation, parameters ---- */
+
+tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part, tpucl_epoch *out_result)
+{
+    TP_API_NEED(run);
+    TP_API_NEED(out_result);
+    tp_session_epoch epoch;
+    memset(&epoch, 0, sizeof epoch);
+    TP_TRY(tp_session_evaluate(run->session, part ? part : "test", &epoch));
+    epoch.has_eval = true;
+    *out_result = tp_api_epoch(&epoch);
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_run_load_params(tpucl_run *run, const char *path)
+{
+    TP_API_NEED(run);
+    TP_API_NEED(path);
+    TP_TRY(tp_session_load_params(run->session, path));
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_run_params_sha256(tpucl_run *run, char out_hex[65])
+{
+    TP_API_NEED(run);
+    TP_API_NEED(out_hex);
+    TP_TRY(tp_session_params_sha256(run->session, out_hex));
+    return TPUCL_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results of runs as JSON; docs/json.md describes them and is checked by tests/cli. Numbers that do not
+ * exist (an accuracy that nobody asked for) are null. */
+#include "api/run_internal.h"
+#include "core/json_write.h"
+
+static void put_if(tp_json_writer *writer, const char *key, double value)
+{
+    tp_json_key(writer, key);
+    if (value < 0)
+        tp_json_write_null(writer);
+    else
+        tp_json_write_double(writer, value);
+}
+
+static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch)
+{
+    tp_json_begin_object(writer);
+    tp_json_put_int(writer, "epoch", epoch->epoch);
+    tp_json_put_int(writer, "steps", epoch->steps);
+    tp_json_put_double(writer, "seconds", epoch->seconds);
+    tp_json_put_double(writer, "examples_per_second", epoch->examples_per_second);
+    tp_json_key(writer, "train");
+    tp_json_begin_object(writer);
+    tp_json_put_double(writer, "loss", epoch->train_loss);
+    put_if(writer, "accuracy", epoch->train_accuracy);
+    tp_json_end_object(writer);
+    tp_json_key(writer, "eval");
+    if (epoch->eval_loss < 0) {
+        tp_json_write_null(writer);
+    } else {
+        tp_json_begin_object(writer);
+        tp_json_put_double(writer, "loss", epoch->eval_loss);
+        put_if(writer, "accuracy", epoch->eval_accuracy);
+        tp_json_put_double(writer, "seconds", epoch->eval_seconds);
+        tp_json_end_object(writer);
+    }
+    tp_json_end_object(writer);
+}
+
+/* What every result begins with: what was run, on what. */
+static void write_head(tp_json_writer *writer, const tpucl_run *run)
+{
+    const tpucl_run_info *info = &run->info;
+    tp_json_put_string(writer, "version", tpucl_version_string());
+    tp_json_put_int(writer, "contract", TPUCL_CONTRACT_VERSION);
+    tp_json_put_string(writer, "name", info->name);
+    tp_json_put_string(writer, "config_sha256", info->config_sha256);
+    tp_json_put_string(writer, "topology", info->topology);
+    tp_json_put_string(writer, "precision", info->precision);
+    tp_json_put_int(writer, "cores", info->cores);
+    tp_json_put_int(writer, "per_core_batch", info->per_core_batch);
+    tp_json_put_int(writer, "global_batch", info->global_batch);
+    tp_json_key(writer, "parameters");
+    tp_json_write_uint(writer, info->parameter_count);
+    tp_json_key(writer, "devices");
+    tp_json_begin_array(writer);
+    for (int32_t i = 0; i < info->devices; i++) {
+        tpucl_device_info device;
+        if (tpucl_run_device_info(run, i, &device) == TPUCL_OK)
+            tp_api_write_device(writer, &device);
+    }
+    tp_json_end_array(writer);
+}
+
+tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
+{
+    TP_API_NEED(run);
+    TP_API_NEED(out_text);
+    const tpucl_run_result *result = &run->result;
+    tp_json_writer writer = {0};
+    tp_json_begin_object(&writer);
+    write_head(&writer, run);
+    tp_json_put_int(&writer, "steps", result->steps);
+    tp_json_put_bool(&writer, "interrupted", result->interrupted);
+    tp_json_key(&writer, "epochs");
+    tp_json_begin_array(&writer);
+    for (int32_t i = 0; i < result->epoch_count; i++)
+        write_epoch(&writer, &result->epochs[i]);
+    tp_json_end_array(&writer);
+    tp_json_put_string(&writer, "params_sha256", result->params_sha256);
+    tp_json_put_double(&writer, "first_step_seconds", result->first_step_seconds);
+    tp_json_put_double(&writer, "build_seconds", result->build_seconds);
+    tp_json_key(&writer, "memory");
+    tp_json_begin_object(&writer);
+    tp_json_key(&writer, "peak_core_bytes");
+    tp_json_write_uint(&writer, run->info.peak_core_bytes);
+    tp_json_key(&writer, "variable_bytes");
+    tp_json_write_uint(&writer, run->info.variable_bytes);
+    tp_json_end_object(&writer);
+    tp_json_key(&writer, "breakdown");
+    tp_json_begin_object(&writer);
+    tp_json_put_double(&writer, "input", result->breakdown.input);
+    tp_json_put_double(&writer, "compute", result->breakdown.compute);
+    tp_json_put_double(&writer, "memory", result->breakdown.memory);
+    tp_json_put_double(&writer, "idle", result->breakdown.idle);
+    tp_json_put_string(&writer, "verdict", result->breakdown.verdict);
+    tp_json_end_object(&writer);
+    tp_json_end_object(&writer);
+    TP_TRY(tp_json_writer_finish(&writer, out_text));
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_run_evaluation_json(tpucl_run *run, const char *part, const tpucl_epoch *result,
+                                       char **out_text)
+{
+    TP_API_NEED(run);
+    TP_API_NEED(result);
+    TP_API_NEED(out_text);
+    char digest[65];
+    part = part ? part : "test";
+    TP_TRY(tpucl_run_params_sha256(run, digest));
+    tp_json_writer writer = {0};
+    tp_json_begin_object(&writer);
+    write_head(&writer, run);
+    tp_json_put_string(&writer, "part", part);
+    tp_json_put_int(&writer, "examples",
+                    !strcmp(part, "train") ? run->info.train_examples : run->info.test_examples);
+    tp_json_put_double(&writer, "loss", result->eval_loss);
+    put_if(&writer, "accuracy", result->eval_accuracy);
+    tp_json_put_double(&writer, "seconds", result->eval_seconds);
+    tp_json_put_string(&writer, "params_sha256", digest);
+    tp_json_end_object(&writer);
+    TP_TRY(tp_json_writer_finish(&writer, out_text));
+    return TPUCL_OK;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a tpucl_run holds. */
+#ifndef TP_API_RUN_INTERNAL_H
+#define TP_API_RUN_INTERNAL_H
+
+#include <tpucl/run.h>
+#include "api/handles.h"
+#include "core/arena.h"
+#include "train/session.h"
+
+struct tpucl_run {
+    tp_session *session;
+    tpucl_run_info info;     /* strings borrowed from the session */
+    tpucl_run_result result; /* of the last training; `epochs` is the copy below */
+    tpucl_epoch *epochs;
+    tp_arena *arena;
+};
+
+tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch);
+
+#endif
