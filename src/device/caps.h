@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asks an OpenCL device what it can do and fills in tp_device_caps. Private to src/device. */
+#ifndef TP_DEVICE_CAPS_H
+#define TP_DEVICE_CAPS_H
+
+#include "device/cl_api.h"
+#include "topo/device_caps.h"
+
+/* Required answers that are missing or absurd (no name, no memory) are TPUCL_DEVICE_ERROR; optional
+ * ones keep their zero. `platform_name` is copied. */
+tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *platform_name,
+                          tp_device_caps *out_caps);
+
+/* Why tpucl cannot use such a device ("OpenCL 1.1, needs 1.2"), or NULL when it can. `buffer` holds
+ * the text. */
+const char *tp_caps_unusable(const tp_cl_api *cl, cl_device_id id, const tp_device_caps *caps,
+                             char *buffer, size_t buffer_bytes);
+
+/* True when `name` is one of the space-separated words of `list`: extension names may be prefixes
+ * of others. */
+bool tp_caps_has_word(const char *list, const char *name);
+
+/* Reads "OpenCL 1.2 vendor text" / "OpenCL C 1.2 ..."; false when it is not of that form. */
+bool tp_caps_parse_version(const char *text, int *out_major, int *out_minor);
+
+#endif

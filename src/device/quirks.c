@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of known driver problems. To add a workaround: one row here and one regression test. A
+ * row matches when each of its texts occurs (case-insensitively) in the device's field; NULL
+ * matches all. */
+#include "device/quirks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct quirk_row {
+    const char *platform, *name, *driver, *version; /* parts of tp_device_caps' fields */
+    unsigned effects;
+    const char *build_options; /* NULL: none */
+    const char *reason;
+    const char *source;
+} quirk_row;
+
+static const quirk_row rows[] = {
+    {.platform = "Portable Computing Language",
+     .effects = TP_QUIRK_LATE_BINARIES,
+     .reason = "compiles work-groups at first launch, so binaries are stored in the background",
+     .source = "measured with PoCL 3.1, see device/program_cache.h"},
+    {.platform = "Portable Computing Language",
+     .name = "basic",
+     .effects = TP_QUIRK_NO_SUB_DEVICES,
+     .reason = "the 'basic' driver runs on one thread and cannot be split",
+     .source = "PoCL 3.1: clCreateSubDevices gives CL_INVALID_VALUE"},
+    {.platform = "Clover",
+     .effects = TP_QUIRK_SKIP,
+     .reason = "Mesa's Clover has OpenCL 1.1 and is no longer maintained; use Rusticl or the "
+               "vendor's driver",
+     .source = "Mesa 22.3 release; KataGo issue 798"},
+    {.platform = "Oclgrind",
+     .effects =
+         TP_QUIRK_NOT_DEFAULT | TP_QUIRK_ONE_LANE | TP_QUIRK_NO_BINARIES | TP_QUIRK_SERIAL_BUILDS,
+     .reason = "a simulator for finding errors: slow, used only when asked for",
+     .source = "Oclgrind 21.10"},
+    {.platform = "Oclgrind",
+     .build_options = "-Drestrict=",
+     .reason = "inlining a function with restrict pointers stops it",
+     .source =
+         "Oclgrind 21.10: 'Undefined external function: llvm.experimental.noalias.scope.decl'"},
+    {.platform = "rusticl",
+     .name = "llvmpipe",
+     .effects = TP_QUIRK_NOT_DEFAULT,
+     .reason = "Rusticl on llvmpipe crashes in simple kernels",
+     .source = "tried with Mesa 22.3.6"},
+    {.platform = "NVIDIA",
+     .effects = TP_QUIRK_NO_BINARIES,
+     .reason = "the driver keeps a cache of its own",
+     .source =
+         "~/.nv/ComputeCache; dlprimitives leaves its own cache off there for the same reason"},
+};
+
+/* strcasestr() is no part of POSIX. */
+static bool contains(const char *text, const char *part)
+{
+    if (!part) return true;
+    const size_t length = strlen(part);
+    for (; *text; text++)
+        if (strncasecmp(text, part, length) == 0) return true;
+    return length == 0;
+}
+
+static void append(char *text, size_t room, const char *separator, const char *more)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, room - used, "%s%s", separator, more);
+}
+
+void tp_quirks_find(const tp_device_caps *caps, tp_quirks *out_quirks)
+{
+    memset(out_quirks, 0, sizeof *out_quirks);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const quirk_row *row = &rows[i];
+        if (!contains(caps->platform, row->platform) || !contains(caps->name, row->name) ||
+            !contains(caps->driver, row->driver) || !contains(caps->version, row->version))
+            continue;
+        out_quirks->effects |= row->effects;
+        if (row->build_options)
+            append(out_quirks->build_options, sizeof out_quirks->build_options, " ",
+                   row->build_options);
+        append(out_quirks->reasons, sizeof out_quirks->reasons, out_quirks->reasons[0] ? "; " : "",
+               row->reason);
+    }
+}
