@@ -5,6 +5,11 @@
  * what its users contribute, users by falling id, one user's operands by rising position, added one by one
  * to what is there: ((first + second) + third). An op without a gradient, and a node with an integer or
  * pred result, ends the path.
+ *
+ * A gradient may be wider than its node: an MXU op gives the gradient of its bf16 weights in f32, and a
+ * convert, broadcast, reshape or reindexing op hands it on as it is, so that it reaches f32 weights
+ * unrounded. Before any other op it is converted to the node's dtype. Where contributions differ in dtype,
+ * the sum is done in f32.
  */
 #ifndef TP_GRAPH_AUTODIFF_H
 #define TP_GRAPH_AUTODIFF_H
@@ -15,9 +20,5 @@
  * depend on it. `loss` is a float scalar. Mistakes go to the graph, as with the builder. */
 void tp_graph_gradients(tp_graph *graph, tp_node_id loss, const tp_node_id *wrt, int32_t count,
                         tp_node_id *out_gradients);
-
-/* The same with a given gradient of `result` (any shape, result's dtype) to start from. */
-void tp_graph_gradients_from(tp_graph *graph, tp_node_id result, tp_node_id d_result,
-                             const tp_node_id *wrt, int32_t count, tp_node_id *out_gradients);
 
 #endif

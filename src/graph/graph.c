@@ -159,16 +159,49 @@ static tp_node_id add_port_node(tp_graph *graph, const char *op, const char *nam
     return id;
 }
 
+void tp_graph_register_input(tp_graph *graph, tp_node_id node)
+{
+    if (graph->has_failed) return;
+    if (node < 0 || node >= graph->node_count || !tp_node_is(&graph->nodes[node], "input")) {
+        tp_graph_fail(graph, "node %d is no input", node);
+        return;
+    }
+    const char *name = tp_node_attr_text(&graph->nodes[node], "name", "");
+    for (int32_t i = 0; i < graph->input_count; ++i)
+        if (strcmp(graph->inputs[i].name, name) == 0) {
+            tp_graph_fail(graph, "input '%s' is added twice", name);
+            return;
+        }
+    if (kept(graph, RESERVE(graph, inputs, input_count, input_capacity))) return;
+    graph->inputs[graph->input_count++] = (tp_graph_input){.name = name, .node = node};
+}
+
+void tp_graph_register_variable(tp_graph *graph, const tp_variable *variable)
+{
+    if (graph->has_failed) return;
+    const tp_node_id node = variable->node;
+    if (node < 0 || node >= graph->node_count || !tp_node_is(&graph->nodes[node], "variable")) {
+        tp_graph_fail(graph, "node %d is no variable", node);
+        return;
+    }
+    const char *name = tp_node_attr_text(&graph->nodes[node], "name", "");
+    if (tp_graph_find_variable(graph, name) >= 0) {
+        tp_graph_fail(graph, "variable '%s' is added twice", name);
+        return;
+    }
+    if (kept(graph, RESERVE(graph, variables, variable_count, variable_capacity))) return;
+    tp_variable *added = &graph->variables[graph->variable_count++];
+    *added = *variable;
+    added->name = name;
+    added->dtype = graph->nodes[node].dtype;
+    added->shape = graph->nodes[node].shape;
+}
+
 tp_node_id tp_graph_add_input(tp_graph *graph, const char *name, tp_dtype dtype, tp_shape shape)
 {
-    for (int32_t i = 0; i < graph->input_count; ++i)
-        if (strcmp(graph->inputs[i].name, name) == 0)
-            return tp_graph_fail(graph, "input '%s' is added twice", name);
-    tp_node_id id = add_port_node(graph, "input", name, dtype, &shape);
-    if (id == TP_NO_NODE) return id;
-    if (kept(graph, RESERVE(graph, inputs, input_count, input_capacity))) return TP_NO_NODE;
-    graph->inputs[graph->input_count++] = (tp_graph_input){.name = graph->nodes[id].name, .node = id};
-    return id;
+    const tp_node_id id = add_port_node(graph, "input", name, dtype, &shape);
+    tp_graph_register_input(graph, id);
+    return graph->has_failed ? TP_NO_NODE : id;
 }
 
 tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable)
@@ -176,16 +209,10 @@ tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable)
     if (graph->has_failed) return TP_NO_NODE;
     char *name = tp_arena_printf(graph->arena, "%s%s", graph->scope, variable->name);
     if (!name) return keep_error(graph);
-    if (tp_graph_find_variable(graph, name) >= 0)
-        return tp_graph_fail(graph, "variable '%s' is added twice", name);
-    tp_node_id id = add_port_node(graph, "variable", name, variable->dtype, &variable->shape);
-    if (id == TP_NO_NODE) return id;
-    if (kept(graph, RESERVE(graph, variables, variable_count, variable_capacity))) return TP_NO_NODE;
-    tp_variable *added = &graph->variables[graph->variable_count++];
-    *added = *variable;
-    added->name = name;
-    added->node = id;
-    return id;
+    tp_variable added = *variable;
+    added.node = add_port_node(graph, "variable", name, variable->dtype, &variable->shape);
+    tp_graph_register_variable(graph, &added);
+    return graph->has_failed ? TP_NO_NODE : added.node;
 }
 
 int32_t tp_graph_find_variable(const tp_graph *graph, const char *name)
