@@ -52,7 +52,8 @@ typedef enum tp_model_loss {
     TP_MODEL_LOSS_MEAN_SQUARED_ERROR
 } tp_model_loss;
 
-/* What the layers see: example = value * scale + offset. */
+/* What the layers see: example = value * scale + offset. Scale 0 is chosen: 1/255 for bytes, unless the
+ * first layer is a Rescaling, and 1 for floats. */
 typedef struct tp_model_input {
     tp_dtype dtype; /* TP_U8 or TP_F32, as the host feeds it */
     tp_shape shape; /* of one example; images [height, width, channels] or [height, width] */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graphs from a model: forward pass, loss, gradients, updates. See model.h.
+ */
+#include "core/alloc.h"
+#include "graph/autodiff.h"
+#include "graph/builder.h"
+#include "model/loss.h"
+#include "model/model_internal.h"
+#include "ops/registry.h"
+
+/* What the forward pass leaves. */
+typedef struct forward_result {
+    tp_node_id result; /* f32 [batch, output...] */
+    tp_node_id logits; /* see tp_layer_context */
+} forward_result;
+
+static tp_shape with_batch(int64_t batch, const tp_shape *example)
+{
+    tp_shape shape = {.rank = example->rank + 1, .dims = {batch}};
+    for (int i = 0; i < example->rank; i++)
+        shape.dims[i + 1] = example->dims[i];
+    return shape;
+}
+
+static tpucl_status check_batch(int64_t batch)
+{
+    if (batch >= 1 && batch <= INT32_MAX) return TPUCL_OK;
+    return TP_FAIL(TPUCL_INVALID_CONFIG, "a batch of %lld examples per core, expected 1 to %d",
+                   (long long)batch, INT32_MAX);
+}
+
+/* ---- forward ---- */
+
+/* "image", converted and scaled: f32 [batch, example...] */
+static tp_node_id add_image(tp_graph *graph, const tp_model *model, int64_t batch)
+{
+    const tp_model_input *input = &model->input;
+    tp_node_id x =
+        tp_graph_add_input(graph, "image", input->dtype, with_batch(batch, &input->shape));
+    x = tp_op_convert(graph, x, TP_F32);
+    if (input->scale != 1.0) x = tp_op_multiply_scalar(graph, x, input->scale);
+    if (input->offset != 0.0) x = tp_op_add_scalar(graph, x, input->offset);
+    return x;
+}
+
+static void add_variables(tp_layer_context *context, const tp_layer *layer)
+{
+    for (int32_t i = 0; i < layer->weight_count; i++) {
+        const tp_layer_weight *weight = &layer->weights[i];
+        tp_variable variable = {.name = weight->name,
+                                .dtype = TP_F32,
+                                .shape = weight->shape,
+                                .is_trainable = layer->trainable && weight->is_trainable,
+                                .is_model = true};
+        tp_initializer_resolve(weight->initializer, &weight->shape, &variable.init,
+                               &variable.init_a, &variable.init_b);
+        context->variables[i] = tp_graph_add_variable(context->graph, &variable);
+    }
+}
+
+/* Every layer takes its input in its own dtype (Keras' autocast); the last result is cast to f32. */
+static forward_result add_layers(tp_graph *graph, const tp_model *model, int64_t batch,
+                                 bool is_training, tp_node_id x, tp_node_id weight)
+{
+    tp_layer_context context = {.graph = graph,
+                                .batch = batch,
+                                .is_training = is_training,
+                                .weight = weight,
+                                .logits = TP_NO_NODE};
+    for (int32_t i = 0; i < model->layer_count; i++) {
+        const tp_layer *layer = &model->layers[i];
+        const bool is_bfloat16 = tp_model_layer_is_bfloat16(model, layer);
+        const bool is_own_float32 =
+            model->options.policy == TP_POLICY_MIXED_BFLOAT16 && !is_bfloat16;
+        context.dtype = is_bfloat16 ? TP_BF16 : TP_F32;
+        context.precision =
+            tp_precision_name(is_own_float32 ? TP_PRECISION_F32 : model->options.precision);
+        context.logits = TP_NO_NODE;
+        const char *outer = tp_graph_push_scope(graph, layer->name);
+        add_variables(&context, layer);
+        x = layer->type->build(&context, layer, tp_op_convert(graph, x, context.dtype));
+        tp_graph_pop_scope(graph, outer);
+    }
+    return (forward_result){.result = tp_op_convert(graph, x, TP_F32), .logits = context.logits};
+}
+
+/* ---- loss ---- */
+
+tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
+                            tp_dtype *out_dtype, tp_shape *out_shape)
+{
+    const tp_shape *output = tp_model_output(model);
+    TP_TRY(check_batch(batch));
+    if (loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR && (output->rank != 1 || output->dims[0] < 2)) {
+        char text[TP_SHAPE_TEXT_MAX];
+        tp_shape_format(output, text, sizeof text);
+        return TP_FAIL(TPUCL_INVALID_CONFIG,
+                       "the model's result is %s for each example; a cross-entropy needs [classes] "
+                       "with 2 or more; is a Flatten or a last Dense missing?",
+                       text);
+    }
+    const bool is_sparse = loss == TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY;
+    *out_dtype = is_sparse ? TP_S32 : TP_F32;
+    *out_shape = is_sparse ? (tp_shape){.rank = 1, .dims = {batch}} : with_batch(batch, output);
+    return TPUCL_OK;
+}
+
+/* sum of values where weight is above 0; the others may hold anything. f32 [] */
+static tp_node_id weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values)
+{
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
+    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
+    const tp_node_id weighted = tp_op_multiply(graph, weight, values);
+    return tp_op_reduce(graph, tp_op_select(graph, counts, weighted, zero), "add", NULL, 0);
+}
+
+static void add_sum_output(tp_graph *graph, const char *name, tp_node_id per_core)
+{
+    tp_graph_add_output(graph, name, tp_op_all_reduce(graph, per_core));
+}
+
+/* Forward pass, outputs of a graph with labels. Returns the core's sum of weighted losses, f32 []. */
+static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model, int64_t batch,
+                                         tp_model_loss loss, bool from_logits, bool is_training,
+                                         tp_node_id *out_loss_sum)
+{
+    tp_dtype label_dtype;
+    tp_shape label_shape;
+    TP_TRY(tp_model_label(model, loss, batch, &label_dtype, &label_shape));
+    const tp_node_id x = add_image(graph, model, batch);
+    const tp_node_id label = tp_graph_add_input(graph, "label", label_dtype, label_shape);
+    const tp_shape rows = {.rank = 1, .dims = {batch}};
+    const tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
+    const forward_result forward = add_layers(graph, model, batch, is_training, x, weight);
+    TP_TRY(tp_graph_check(graph));
+
+    const char *outer = tp_graph_push_scope(graph, "loss");
+    const tp_loss_input input = {.kind = loss,
+                                 .result = forward.result,
+                                 .logits = from_logits ? TP_NO_NODE : forward.logits,
+                                 .label = label,
+                                 .from_logits = from_logits};
+    *out_loss_sum = weighted_sum(graph, weight, tp_loss_per_example(graph, &input));
+    add_sum_output(graph, "loss_sum", *out_loss_sum);
+    add_sum_output(graph, "weight_sum", tp_op_reduce(graph, weight, "add", NULL, 0));
+    const tp_node_id correct = tp_loss_is_correct(graph, &input);
+    if (correct != TP_NO_NODE)
+        add_sum_output(graph, "correct", weighted_sum(graph, weight, correct));
+    tp_graph_pop_scope(graph, outer);
+    return tp_graph_check(graph);
+}
+
+/* ---- training ---- */
+
+/* Gradients of all trainable variables, then the update. */
+static tpucl_status add_updates(tp_graph *graph, const tp_model_train *train, tp_node_id loss)
+{
+    tp_node_id *wrt = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)graph->variable_count);
+    tp_node_id *found = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)graph->variable_count);
+    tp_optim_gradient *gradients =
+        TP_ARENA_NEW_ARRAY(graph->arena, tp_optim_gradient, (size_t)graph->variable_count);
+    if (!wrt || !found || !gradients) return TPUCL_OUT_OF_MEMORY;
+    int32_t count = 0;
+    for (int32_t i = 0; i < graph->variable_count; i++) {
+        if (!graph->variables[i].is_trainable) continue;
+        wrt[count] = graph->variables[i].node;
+        gradients[count++].variable = i;
+    }
+    const char *outer = tp_graph_push_scope(graph, "gradient");
+    tp_graph_gradients(graph, loss, wrt, count, found);
+    tp_graph_pop_scope(graph, outer);
+    TP_TRY(tp_graph_check(graph));
+    for (int32_t i = 0; i < count; i++)
+        gradients[i].gradient = found[i];
+    tp_cross_shard_apply(graph, train->optimizer, gradients, count);
+    return tp_graph_check(graph);
+}
+
+static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_model_train *train)
+{
+    tp_node_id loss_sum;
+    TP_TRY(add_forward_and_loss(graph, model, train->batch, train->loss, train->from_logits, true,
+                                &loss_sum));
+    const tp_node_id denominator =
+        tp_graph_add_input(graph, "denominator", TP_F32, (tp_shape){.rank = 0});
+    tp_node_id loss = tp_op_divide(graph, loss_sum, denominator);
+    const double scale = tp_cross_shard_loss_scale(train->cross_shard);
+    if (scale != 1.0) loss = tp_op_multiply_scalar(graph, loss, scale);
+    TP_TRY(tp_graph_check(graph));
+    return add_updates(graph, train, loss);
+}
+
+tpucl_status tp_model_build_train(const tp_model *model, const tp_model_train *train,
+                                  tp_graph **out_graph)
+{
+    tpucl_status status;
+    tp_graph *graph = NULL;
+    TP_TRY(tp_optim_check(train->optimizer));
+    TP_TRY(tp_cross_shard_check(train->cross_shard));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
+    TP_TRY_GOTO(status, fill_train(graph, model, train), failed);
+    *out_graph = graph;
+    return TPUCL_OK;
+failed:
+    tp_graph_destroy(graph);
+    return status;
+}
+
+/* ---- evaluation, prediction ---- */
+
+tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_model_loss loss,
+                                     bool from_logits, tp_graph **out_graph)
+{
+    tpucl_status status;
+    tp_graph *graph = NULL;
+    tp_node_id loss_sum;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
+    TP_TRY_GOTO(status,
+                add_forward_and_loss(graph, model, batch, loss, from_logits, false, &loss_sum),
+                failed);
+    *out_graph = graph;
+    return TPUCL_OK;
+failed:
+    tp_graph_destroy(graph);
+    return status;
+}
+
+static tpucl_status fill_predict(tp_graph *graph, const tp_model *model, int64_t batch)
+{
+    TP_TRY(check_batch(batch));
+    const tp_node_id x = add_image(graph, model, batch);
+    const forward_result forward = add_layers(graph, model, batch, false, x, TP_NO_NODE);
+    tp_graph_add_output(graph, "prediction", forward.result);
+    return tp_graph_check(graph);
+}
+
+tpucl_status tp_model_build_predict(const tp_model *model, int64_t batch, tp_graph **out_graph)
+{
+    tpucl_status status;
+    tp_graph *graph = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
+    TP_TRY_GOTO(status, fill_predict(graph, model, batch), failed);
+    *out_graph = graph;
+    return TPUCL_OK;
+failed:
+    tp_graph_destroy(graph);
+    return status;
+}
