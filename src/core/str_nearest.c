@@ -47,8 +47,9 @@ const char *tp_str_nearest(const char *text, const char *const *names, size_t co
         size_t length = strlen(names[i]);
         if (length > LONGEST) continue;
         size_t distance = edit_distance(text, text_length, names[i], length);
-        size_t limit = (length > text_length ? length : text_length) / 3;
-        if (distance <= (limit ? limit : 1) && distance < least) {
+        size_t longest = length > text_length ? length : text_length, limit = longest / 3;
+        /* Below `longest`, or nothing of the one would be left in the other. */
+        if (distance <= (limit ? limit : 1) && distance < longest && distance < least) {
             nearest = names[i];
             least = distance;
         }

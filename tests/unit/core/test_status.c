@@ -27,7 +27,8 @@ Test(status, record_holds_message_code_and_trail)
 Test(status, note_goes_in_front_and_never_overflows)
 {
     cr_assert_eq(inner(), TPUCL_IO_ERROR);
-    for (int i = 0; i < 1000; i++) tp_error_note("while reading shard %d of 8", i);
+    for (int i = 0; i < 1000; i++)
+        tp_error_note("while reading shard %d of 8", i);
     const tpucl_error *error = tpucl_last_error();
     cr_assert_lt(strlen(error->message), sizeof error->message);
     cr_assert_eq(strncmp(error->message, "while reading shard 999 of 8: ", 30), 0);
