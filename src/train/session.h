@@ -29,9 +29,10 @@
 typedef struct tp_session tp_session;
 
 typedef struct tp_session_options {
-    tp_config *config;     /* read, not yet resolved; adopted (destroyed with the session, also on failure) */
-    const char *selector;  /* devices, as exec/placement.h; NULL: the topology's placement */
-    int32_t split;         /* sub-devices of each; 0 or 1: whole */
+    tp_config
+        *config; /* read, not yet resolved; adopted (destroyed with the session, also on failure) */
+    const char *selector; /* devices, as exec/placement.h; NULL: the topology's placement */
+    int32_t split;        /* sub-devices of each; 0 or 1: whole */
     bool synchronous;
     const char *cache_dir; /* disk cache of compiled kernels; NULL: the default folder; "": none */
     tp_build_callback build_progress; /* may be NULL */
@@ -66,7 +67,7 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info);
 typedef struct tp_session_epoch {
     int64_t epoch; /* from 1 */
     int64_t steps, examples;
-    double seconds; /* training alone */
+    double seconds;                    /* training alone */
     double train_loss, train_accuracy; /* means over the epoch; accuracy -1: the loss has none */
     bool has_eval;
     double eval_loss, eval_accuracy, eval_seconds;
@@ -79,7 +80,8 @@ typedef struct tp_session_progress {
 } tp_session_progress;
 
 typedef struct tp_session_callbacks {
-    void (*progress)(void *user, const tp_session_progress *progress); /* after each loop of steps */
+    void (*progress)(void *user,
+                     const tp_session_progress *progress); /* after each loop of steps */
     void (*epoch)(void *user, const tp_session_epoch *epoch);
     void *user;
 } tp_session_callbacks;
@@ -92,7 +94,8 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
 void tp_session_stop(tp_session *session);
 
 /* Forward only over the whole "test" or "train" part; fills loss, accuracy, examples and seconds. */
-tpucl_status tp_session_evaluate(tp_session *session, const char *part, tp_session_epoch *out_result);
+tpucl_status tp_session_evaluate(tp_session *session, const char *part,
+                                 tp_session_epoch *out_result);
 
 int64_t tp_session_steps_done(const tp_session *session);
 const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count);
@@ -105,7 +108,8 @@ tpucl_status tp_session_save_params(tp_session *session, const char *path);
 tpucl_status tp_session_load_params(tp_session *session, const char *path);
 
 /* Fills every core's infeed record from rows of host arrays (one per field of `source`, global batch rows). */
-void tp_session_fill_feed(const tp_session *session, const tp_program *program, const tp_source *source,
-                          void *const *arrays, int64_t valid, const tp_feed *feed);
+void tp_session_fill_feed(const tp_session *session, const tp_program *program,
+                          const tp_source *source, void *const *arrays, int64_t valid,
+                          const tp_feed *feed);
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model's variables to a safetensors file and back. */
+#include <stdio.h>
+#include <tpucl/version.h>
+#include "core/alloc.h"
+#include "core/problems.h"
+#include "io/safetensors.h"
+#include "train/session_internal.h"
+
+static tpucl_status read_entries(tp_variables *variables, tp_arena *arena, tp_tensor_entry *entries,
+                                 int32_t *out_count)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
+        const tp_program_variable *info = tp_variables_info(variables, i);
+        if (!info->is_model) continue;
+        void *data = tp_arena_alloc(arena, info->bytes);
+        if (!data) return TPUCL_OUT_OF_MEMORY;
+        TP_TRY(tp_variables_read(variables, i, 0, data));
+        entries[count++] =
+            (tp_tensor_entry){info->name, info->dtype, info->shape, data, info->bytes};
+    }
+    *out_count = count;
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_save_params(tp_session *session, const char *path)
+{
+    tp_variables *variables = tp_session_variables(session);
+    tp_arena *arena = NULL;
+    int32_t count = 0;
+    char step[24], contract[12];
+    TP_TRY(tp_arena_create((size_t)1 << 20, &arena));
+    tp_tensor_entry *entries =
+        TP_ARENA_NEW_ARRAY(arena, tp_tensor_entry, (size_t)tp_variables_count(variables) + 1);
+    tpucl_status status =
+        entries ? read_entries(variables, arena, entries, &count) : TPUCL_OUT_OF_MEMORY;
+    if (status == TPUCL_OK) {
+        snprintf(step, sizeof step, "%lld", (long long)session->steps_done);
+        snprintf(contract, sizeof contract, "%d", TPUCL_CONTRACT_VERSION);
+        const char *keys[] = {"tpucl_version", "contract", "model", "step"};
+        const char *values[] = {tpucl_version_string(), contract, tp_model_name(session->model),
+                                step};
+        status = tp_safetensors_write(path, entries, count, keys, values, 4);
+    }
+    tp_arena_destroy(arena);
+    return status;
+}
+
+static void compare_entry(const tp_program_variable *info, const tp_tensor_entry *entry,
+                          tp_problems *problems)
+{
+    char wanted[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
+    if (!entry) {
+        tp_problems_add(problems, "'%s' is missing", info->name);
+        return;
+    }
+    if (entry->dtype == info->dtype && tp_shape_equal(&entry->shape, &info->shape)) return;
+    tp_shape_format(&info->shape, wanted, sizeof wanted);
+    tp_shape_format(&entry->shape, found, sizeof found);
+    tp_problems_add(problems, "'%s' is %s%s, the model has %s%s", info->name,
+                    tp_dtype_name(entry->dtype), found, tp_dtype_name(info->dtype), wanted);
+}
+
+static tpucl_status load_entries(tp_session *session, const char *path, const tp_safetensors *file)
+{
+    tp_variables *variables = tp_session_variables(session);
+    int32_t groups = session->groups
+                         ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
+                                     session->config->cross_shard.group_size)
+                         : 1;
+    tp_problems problems = {0};
+    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
+        const tp_program_variable *info = tp_variables_info(variables, i);
+        if (info->is_model) compare_entry(info, tp_safetensors_find(file, info->name), &problems);
+    }
+    for (int32_t i = 0; i < tp_safetensors_count(file); i++) {
+        const char *name = tp_safetensors_entry(file, i)->name;
+        int32_t index = tp_variables_find(variables, name);
+        if (index < 0 || !tp_variables_info(variables, index)->is_model)
+            tp_problems_add(&problems, "'%s' is no variable of the model", name);
+    }
+    TP_TRY(tp_problems_result(&problems, TPUCL_INVALID_CONFIG, path));
+    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
+        const tp_program_variable *info = tp_variables_info(variables, i);
+        if (!info->is_model) continue;
+        for (int32_t g = 0; g < groups; g++)
+            TP_TRY(
+                tp_variables_write(variables, i, g, tp_safetensors_find(file, info->name)->data));
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_load_params(tp_session *session, const char *path)
+{
+    tp_safetensors *file = NULL;
+    TP_TRY(tp_safetensors_open(path, &file));
+    tpucl_status status = load_entries(session, path, file);
+    tp_safetensors_close(file);
+    return status;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making and unmaking a session, and what can be asked of it. */
+#include "core/clock.h"
+#include "core/env.h"
+#include "train/session_internal.h"
+
+static tpucl_status count_steps(tp_session *session)
+{
+    const tp_config *config = session->config;
+    session->steps_per_epoch = session->train_count / config->global_batch +
+                               (session->train_count % config->global_batch != 0);
+    if (config->steps)
+        session->steps_total = config->steps;
+    else if (__builtin_mul_overflow(config->epochs, session->steps_per_epoch,
+                                    &session->steps_total))
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "%lld epochs of %lld steps are too many",
+                       (long long)config->epochs, (long long)session->steps_per_epoch);
+    if (session->steps_total > UINT32_MAX)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "%lld steps; at most 2^32 - 1 can be told apart",
+                       (long long)session->steps_total);
+    int64_t epochs = session->steps_total / session->steps_per_epoch + 1;
+    session->epochs = TP_ARENA_NEW_ARRAY(session->arena, tp_session_epoch, (size_t)epochs + 1);
+    return session->epochs ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+}
+
+static tpucl_status open_devices(tp_session *session)
+{
+    tp_placement_options placement = {.selector = session->options.selector,
+                                      .split = session->options.split};
+    bool synchronous = false;
+    TP_TRY(tp_env_flag(TP_ENV_SYNC, false, &synchronous));
+    const char *cache_dir = session->options.cache_dir;
+    if (!cache_dir || *cache_dir) {
+        tpucl_status status = tp_program_cache_open(cache_dir, 0, &session->cache);
+        if (status != TPUCL_OK && status != TPUCL_NOT_FOUND) return status;
+    }
+    placement.device.synchronous = session->options.synchronous || synchronous;
+    placement.device.cache = session->cache;
+    return tp_core_map_open(session->topology, &placement, &session->map);
+}
+
+static tpucl_status open_executor(tp_session *session)
+{
+    const tp_config *config = session->config;
+    double hbm = tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0);
+    tp_executor_options options = {
+        .seed = (uint64_t)config->seed,
+        .group_cores = session->group_cores,
+        .group_count = session->groups ? (int32_t)((int64_t)config->cross_shard.groups.count /
+                                                   config->cross_shard.group_size)
+                                       : 1,
+        .wave_cores = (int32_t)config->wave_cores,
+        .core_hbm_bytes = (uint64_t)hbm};
+    return tp_executor_create(session->map, &options, &session->executor);
+}
+
+/* What can be wrong in files and configuration comes before anything is opened or allocated. */
+static tpucl_status create(tp_session *session)
+{
+    TP_TRY(tp_topology_load(session->config->topology, &session->topology));
+    TP_TRY(tp_config_resolve(session->config, session->topology));
+    TP_TRY(tp_session_open_data(session));
+    TP_TRY(count_steps(session));
+    TP_TRY(tp_session_build_model(session));
+    TP_TRY(tp_session_build_train(session));
+    TP_TRY(open_devices(session));
+    TP_TRY(open_executor(session));
+    return tp_session_load(session, &session->train);
+}
+
+tpucl_status tp_session_create(const tp_session_options *options, tp_session **out_session)
+{
+    tp_arena *arena = NULL;
+    tp_session *session = NULL;
+    tpucl_status status = tp_arena_create(0, &arena);
+    if (status == TPUCL_OK) session = TP_ARENA_NEW(arena, tp_session);
+    if (!session) {
+        tp_arena_destroy(arena);
+        tp_config_destroy(options->config);
+        return TPUCL_OUT_OF_MEMORY;
+    }
+    session->arena = arena;
+    session->options = *options;
+    session->config = options->config;
+    session->created_ns = tp_clock_now_ns();
+    atomic_init(&session->is_stopped, false);
+    status = create(session);
+    if (status != TPUCL_OK) {
+        tp_error_trail(__func__, __FILE__, __LINE__);
+        tpucl_error error;
+        tp_error_capture(&error);
+        tp_session_destroy(session);
+        tp_error_restore(&error);
+        return status;
+    }
+    *out_session = session;
+    return TPUCL_OK;
+}
+
+void tp_session_destroy(tp_session *session)
+{
+    if (!session) return;
+    tp_pipeline_destroy(session->pipeline);
+    tp_session_graph_deinit(session, &session->train);
+    tp_session_graph_deinit(session, &session->evaluate);
+    tp_executor_destroy(session->executor);
+    tp_core_map_close(session->map);
+    tp_program_cache_close(session->cache);
+    tp_model_destroy(session->model);
+    tp_source_destroy(session->train_source);
+    tp_source_destroy(session->test_source);
+    tp_topology_destroy(session->topology);
+    tp_config_destroy(session->config);
+    tp_arena_destroy(session->arena);
+}
+
+void tp_session_stop(tp_session *session)
+{
+    atomic_store(&session->is_stopped, true);
+}
+
+const tp_config *tp_session_config(const tp_session *session)
+{
+    return session->config;
+}
+
+const tp_topology *tp_session_topology(const tp_session *session)
+{
+    return session->topology;
+}
+
+const tp_model *tp_session_model(const tp_session *session)
+{
+    return session->model;
+}
+
+const tp_core_map *tp_session_core_map(const tp_session *session)
+{
+    return session->map;
+}
+
+tp_variables *tp_session_variables(tp_session *session)
+{
+    return tp_executor_variables(session->executor);
+}
+
+const tp_graph *tp_session_train_graph(const tp_session *session)
+{
+    return session->train.graph;
+}
+
+const tp_source *tp_session_train_source(const tp_session *session)
+{
+    return session->train_source;
+}
+
+int64_t tp_session_steps_done(const tp_session *session)
+{
+    return session->steps_done;
+}
+
+const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count)
+{
+    *out_count = session->epoch_count;
+    return session->epochs;
+}
+
+const tp_breakdown *tp_session_breakdown(const tp_session *session)
+{
+    return &session->breakdown;
+}
+
+tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES])
+{
+    return tp_variables_sha256(tp_session_variables(session), out_hex);
+}
+
+void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
+{
+    const tp_program *program = session->train.programs[0];
+    *out_info = (tp_session_info){.train_examples = session->train_count,
+                                  .test_examples = session->test_count,
+                                  .steps = session->steps_total,
+                                  .steps_per_epoch = session->steps_per_epoch,
+                                  .epochs = (session->steps_total + session->steps_per_epoch - 1) /
+                                            session->steps_per_epoch,
+                                  .flops_per_core_step = program->flops_per_core,
+                                  .build_seconds = session->build_seconds,
+                                  .first_step_seconds = session->first_step_seconds,
+                                  .peak_core_bytes = program->peak_core_bytes};
+    for (int32_t i = 0; i < tp_model_row_count(session->model); i++)
+        out_info->parameter_count += (uint64_t)tp_model_row_at(session->model, i).params;
+    tp_loaded_get_info(session->train.loaded, &out_info->memory);
+}

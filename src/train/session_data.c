@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opens the data that a configuration names and says which examples train and which test. */
+#include "train/session_internal.h"
+
+static tpucl_status open_part(const tp_config *config, bool is_test, tp_source **out_source)
+{
+    const char *inputs = is_test ? config->data.test.inputs : config->data.train.inputs;
+    const char *labels = is_test ? config->data.test.labels : config->data.train.labels;
+    switch ((tp_config_dataset)config->data.dataset) {
+    case TP_DATASET_IDX:
+        return tp_source_open_idx(inputs, labels, out_source);
+    case TP_DATASET_NPY:
+        return tp_source_open_npy(inputs, labels, out_source);
+    case TP_DATASET_FASHION_MNIST:
+    default:
+        return tp_source_open_fashion_mnist(config->data.folder, is_test, out_source);
+    }
+}
+
+static bool has_test_files(const tp_config *config)
+{
+    return config->data.dataset == TP_DATASET_FASHION_MNIST || *config->data.test.inputs;
+}
+
+/* Files that are named need not agree; the model is built for the training part. */
+static tpucl_status check_same_fields(const tp_source *train, const tp_source *test)
+{
+    for (int32_t i = 0; i < train->field_count; i++) {
+        const tp_field *a = &train->fields[i], *b = &test->fields[i];
+        if (a->dtype == b->dtype && tp_shape_equal(&a->shape, &b->shape)) continue;
+        char train_shape[TP_SHAPE_TEXT_MAX], test_shape[TP_SHAPE_TEXT_MAX];
+        tp_shape_format(&a->shape, train_shape, sizeof train_shape);
+        tp_shape_format(&b->shape, test_shape, sizeof test_shape);
+        return TP_FAIL(
+            TPUCL_INVALID_CONFIG,
+            "the training part's '%s' is %s%s, the test part's is %s%s; expected the same", a->name,
+            tp_dtype_name(a->dtype), train_shape, tp_dtype_name(b->dtype), test_shape);
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_open_data(tp_session *session)
+{
+    const tp_config *config = session->config;
+    TP_TRY(open_part(config, false, &session->train_source));
+    session->train_count = session->train_source->example_count;
+    if (config->data.validation_split > 0) {
+        double share = config->data.validation_split * (double)session->train_count;
+        session->test_count = (int64_t)share;
+        if (session->test_count < 1 || session->test_count >= session->train_count)
+            return TP_FAIL(
+                TPUCL_INVALID_CONFIG,
+                "data.validation_split %g of %lld examples leaves %lld to test and %lld to "
+                "train; expected at least one of each",
+                config->data.validation_split, (long long)session->train_count,
+                (long long)session->test_count,
+                (long long)(session->train_count - session->test_count));
+        session->train_count -= session->test_count;
+        session->test_first = session->train_count;
+        return TPUCL_OK;
+    }
+    if (!has_test_files(config)) return TPUCL_OK;
+    TP_TRY(open_part(config, true, &session->test_source));
+    session->test_count = session->test_source->example_count;
+    return check_same_fields(session->train_source, session->test_source);
+}

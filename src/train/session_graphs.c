@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Model, graphs, programs: from a configuration to something that can be stepped. */
+#include <string.h>
+#include "core/clock.h"
+#include "train/session_internal.h"
+
+static tp_precision product_precision(const tp_config *config)
+{
+    if (config->precision == TP_PRECISION_FLOAT32) return TP_PRECISION_F32;
+    switch ((tp_matmul_precision)config->matmul_precision) {
+    case TP_MATMUL_HIGH:
+        return TP_PRECISION_HIGH;
+    case TP_MATMUL_HIGHEST:
+        return TP_PRECISION_HIGHEST;
+    case TP_MATMUL_DEFAULT:
+    default:
+        return TP_PRECISION_DEFAULT;
+    }
+}
+
+/* The shape of one example as the model sees it: input_shape is a reshape of what the files hold. */
+static tpucl_status input_shape(const tp_session *session, const tp_field *field, tp_shape *out)
+{
+    const tp_config_ints *wanted = &session->config->input_shape;
+    *out = field->shape;
+    if (!wanted->count) return TPUCL_OK;
+    TP_TRY(tp_shape_init(out, (int)wanted->count, wanted->items));
+    if (tp_shape_elems(out) == tp_shape_elems(&field->shape)) return TPUCL_OK;
+    char given[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
+    tp_shape_format(out, given, sizeof given);
+    tp_shape_format(&field->shape, found, sizeof found);
+    return TP_FAIL(TPUCL_INVALID_CONFIG,
+                   "input_shape %s has %lld elements, the data's examples are %s with %lld", given,
+                   (long long)tp_shape_elems(out), found, (long long)tp_shape_elems(&field->shape));
+}
+
+tpucl_status tp_session_build_model(tp_session *session)
+{
+    const tp_config *config = session->config;
+    const tp_field *field = &session->train_source->fields[0];
+    tp_model_input input = {
+        .dtype = field->dtype, .scale = config->data.scale, .offset = config->data.offset};
+    if (field->dtype != TP_U8 && field->dtype != TP_F32)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "inputs are %s; expected u8 or f32",
+                       tp_dtype_name(field->dtype));
+    if (input.scale == 0) input.scale = field->dtype == TP_U8 ? 1.0 / 255.0 : 1.0;
+    TP_TRY(input_shape(session, field, &input.shape));
+    tp_model_options options = {.policy = config->precision == TP_PRECISION_FLOAT32
+                                              ? TP_POLICY_FLOAT32
+                                              : TP_POLICY_MIXED_BFLOAT16,
+                                .precision = product_precision(config)};
+    session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
+    session->has_accuracy = session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR;
+    return tp_model_create(config->model, &input, &options, &session->model);
+}
+
+/* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
+static tpucl_status check_label(const tp_session *session)
+{
+    tp_dtype dtype;
+    tp_shape shape;
+    const tp_field *label = &session->train_source->fields[1];
+    TP_TRY(tp_model_label(session->model, session->loss, 1, &dtype, &shape));
+    uint64_t bytes = (uint64_t)tp_shape_bytes(&shape, dtype);
+    if (label->dtype == dtype && label->bytes == bytes) return TPUCL_OK;
+    char found[TP_SHAPE_TEXT_MAX], wanted[TP_SHAPE_TEXT_MAX];
+    tp_shape_format(&label->shape, found, sizeof found);
+    tp_shape_format(&shape, wanted, sizeof wanted);
+    return TP_FAIL(TPUCL_INVALID_CONFIG,
+                   "labels are %s%s per example; this loss and model want %s%s for a batch of one",
+                   tp_dtype_name(label->dtype), found, tp_dtype_name(dtype), wanted);
+}
+
+static tp_optim_config optimizer_of(const tp_config *config)
+{
+    tp_optim_config optimizer = tp_optim_defaults(
+        config->optimizer.name == TP_OPTIMIZER_ADAM ? TP_OPTIM_ADAM : TP_OPTIM_SGD);
+    if (config->optimizer.learning_rate > 0)
+        optimizer.learning_rate = config->optimizer.learning_rate;
+    optimizer.momentum = config->optimizer.momentum;
+    optimizer.nesterov = config->optimizer.nesterov;
+    optimizer.beta_1 = config->optimizer.beta_1;
+    optimizer.beta_2 = config->optimizer.beta_2;
+    optimizer.epsilon = config->optimizer.epsilon;
+    return optimizer;
+}
+
+/* Groups as the optimizer and the executor want them; both borrow from the session. */
+static tpucl_status copy_groups(tp_session *session, tp_cross_shard *out)
+{
+    const tp_config *config = session->config;
+    *out = (tp_cross_shard){.reduction = config->cross_shard.reduction == TP_REDUCTION_SUM
+                                             ? TP_CROSS_SHARD_SUM
+                                             : TP_CROSS_SHARD_MEAN,
+                            .shards = session->topology->cores};
+    size_t cores = config->cross_shard.groups.count;
+    int64_t size = config->cross_shard.group_size;
+    if (!cores || size < 1) return TPUCL_OK;
+    size_t count = cores / (size_t)size;
+    session->groups = TP_ARENA_NEW_ARRAY(session->arena, tp_core_group, count);
+    session->group_cores = TP_ARENA_NEW_ARRAY(session->arena, int32_t, cores);
+    if (!session->groups || !session->group_cores) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < cores; i++)
+        session->group_cores[i] = (int32_t)config->cross_shard.groups.items[i];
+    for (size_t g = 0; g < count; g++)
+        session->groups[g] =
+            (tp_core_group){config->cross_shard.groups.items + g * (size_t)size, size};
+    out->groups = session->groups;
+    out->group_count = (int32_t)count;
+    return tp_cross_shard_check(out);
+}
+
+tpucl_status tp_session_build_train(tp_session *session)
+{
+    tp_cross_shard cross_shard;
+    tp_optim_config optimizer = optimizer_of(session->config);
+    TP_TRY(check_label(session));
+    TP_TRY(copy_groups(session, &cross_shard));
+    TP_TRY(tp_optim_check(&optimizer));
+    tp_model_train train = {.batch = session->config->per_core_batch,
+                            .loss = session->loss,
+                            .from_logits = session->config->loss.from_logits,
+                            .optimizer = &optimizer,
+                            .cross_shard = &cross_shard};
+    session->train.name = "train";
+    return tp_model_build_train(session->model, &train, &session->train.graph);
+}
+
+/* Devices that report the same capabilities get one program. */
+static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *graph)
+{
+    const tp_core_map *map = session->map;
+    graph->programs = TP_ARENA_NEW_ARRAY(session->arena, tp_program *, (size_t)map->device_count);
+    if (!graph->programs) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t d = 0; d < map->device_count; d++) {
+        const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
+        for (int32_t other = 0; other < d && !graph->programs[d]; other++)
+            if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
+                graph->programs[d] = graph->programs[other];
+        if (graph->programs[d]) continue;
+        tp_compile_options options = {.caps = caps,
+                                      .name = graph->name,
+                                      .is_fast_math = session->config->math == TP_MATH_FAST};
+        TP_TRY(tp_compile(graph->graph, &options, &graph->programs[d]));
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph)
+{
+    uint64_t begin_ns = tp_clock_now_ns();
+    TP_TRY(compile_for_devices(session, graph));
+    TP_TRY(tp_executor_load(session->executor, (const tp_program *const *)graph->programs,
+                            session->options.build_progress, session->options.build_user,
+                            &graph->loaded));
+    session->build_seconds += 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_need_evaluate(tp_session *session)
+{
+    tp_session_graph *graph = &session->evaluate;
+    if (graph->loaded) return TPUCL_OK;
+    graph->name = "evaluate";
+    if (!graph->graph)
+        TP_TRY(tp_model_build_evaluate(session->model, session->config->per_core_batch,
+                                       session->loss, session->config->loss.from_logits,
+                                       &graph->graph));
+    return tp_session_load(session, graph);
+}
+
+void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph)
+{
+    tp_executor_unload(graph->loaded);
+    int32_t devices = session->map ? session->map->device_count : 0;
+    for (int32_t d = 0; graph->programs && d < devices; d++) {
+        bool is_shared = false;
+        for (int32_t other = 0; other < d; other++)
+            is_shared = is_shared || graph->programs[other] == graph->programs[d];
+        if (!is_shared) tp_program_destroy(graph->programs[d]);
+    }
+    tp_graph_destroy(graph->graph);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of train/ share. */
+#ifndef TP_TRAIN_SESSION_INTERNAL_H
+#define TP_TRAIN_SESSION_INTERNAL_H
+
+#include <stdatomic.h>
+#include "compile/compile.h"
+#include "data/pipeline.h"
+#include "train/session.h"
+
+/* One graph, compiled for every device of the map, and loaded when it is first used. */
+typedef struct tp_session_graph {
+    const char *name; /* "train", "evaluate" */
+    tp_graph *graph;
+    tp_program **programs; /* [device_count]; equal devices share one */
+    tp_loaded *loaded;
+} tp_session_graph;
+
+/* Sums over examples, in double, in step order. */
+typedef struct tp_metric_sums {
+    double loss, weight, correct;
+} tp_metric_sums;
+
+struct tp_session {
+    tp_session_options options;
+    tp_config *config;
+    tp_topology *topology;
+    tp_arena *arena;
+    tp_source *train_source, *test_source;                    /* test: NULL when there is none */
+    int64_t train_first, train_count, test_first, test_count; /* ranges of their sources */
+    tp_model *model;
+    tp_model_loss loss;
+    bool has_accuracy;
+    tp_core_map *map;
+    tp_program_cache *cache;
+    tp_executor *executor;
+    tp_core_group *groups;
+    int32_t *group_cores;
+    tp_session_graph train, evaluate;
+
+    int64_t steps_total, steps_per_epoch, steps_done;
+    tp_pipeline *pipeline; /* of the training that is going on */
+    tp_session_epoch *epochs;
+    int32_t epoch_count;
+    tp_breakdown breakdown;
+    uint64_t created_ns;
+    double build_seconds, first_step_seconds;
+    atomic_bool is_stopped;
+};
+
+/* session_data.c */
+tpucl_status tp_session_open_data(tp_session *session);
+/* session_graphs.c: model and graphs, then programs and what is loaded. */
+tpucl_status tp_session_build_model(tp_session *session);
+tpucl_status tp_session_build_train(tp_session *session);
+tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
+/* Builds, compiles and loads the evaluation when it is first asked for. */
+tpucl_status tp_session_need_evaluate(tp_session *session);
+void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph);
+
+/* metrics.c: adds the results of a step, over all replica groups. */
+tpucl_status tp_metrics_add(tp_session *session, tp_session_graph *graph, uint64_t ticket,
+                            tp_metric_sums *sums);
+double tp_metrics_loss(const tp_metric_sums *sums);
+double tp_metrics_accuracy(const tp_session *session, const tp_metric_sums *sums);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The training loop. Steps are enqueued ahead; what they returned is read a loop of steps later, so that
+ * reading losses never stalls the devices.
+ */
+#include <math.h>
+#include "core/clock.h"
+#include "core/log.h"
+#include "train/session_internal.h"
+
+enum { MAX_LAG = 64 }; /* results that the executor keeps */
+
+typedef struct loop {
+    tp_session *session;
+    const tp_session_callbacks *callbacks;
+    uint64_t tickets[MAX_LAG]; /* submitted and not read yet, a ring */
+    int64_t submitted, read;
+    tp_metric_sums epoch_sums, latest;
+    uint64_t epoch_begin_ns, excluded_ns; /* excluded: evaluation */
+    int64_t epoch_steps, epoch_examples, total_examples;
+    uint64_t begin_ns;
+    uint64_t input_ns, fill_ns;
+    bool has_warned;
+} loop;
+
+static tpucl_status read_one(loop *l)
+{
+    tp_metric_sums step = {0};
+    TP_TRY(tp_metrics_add(l->session, &l->session->train, l->tickets[l->read % MAX_LAG], &step));
+    l->read++;
+    l->epoch_sums.loss += step.loss;
+    l->epoch_sums.weight += step.weight;
+    l->epoch_sums.correct += step.correct;
+    l->latest = step;
+    if (!isfinite(step.loss) && !l->has_warned) {
+        l->has_warned = true;
+        TP_LOG_WARNING("train",
+                       "the loss of step %lld is %g: the training has diverged; try a "
+                       "smaller learning rate or float32",
+                       (long long)l->read, step.loss);
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status read_up_to(loop *l, int64_t count)
+{
+    while (l->read < count)
+        TP_TRY(read_one(l));
+    return TPUCL_OK;
+}
+
+static tpucl_status submit_batch(loop *l, const tp_batch *batch)
+{
+    tp_session *session = l->session;
+    tp_feed *feed = NULL;
+    if (l->submitted - l->read >= MAX_LAG) TP_TRY(read_one(l));
+    TP_TRY(tp_loaded_acquire(session->train.loaded, &feed));
+    uint64_t begin_ns = tp_clock_now_ns();
+    tp_session_fill_feed(session, session->train.programs[0], session->train_source, batch->arrays,
+                         batch->valid, feed);
+    l->fill_ns += tp_clock_now_ns() - begin_ns;
+    TP_TRY(tp_loaded_submit(session->train.loaded, feed, (uint32_t)session->steps_done,
+                            &l->tickets[l->submitted % MAX_LAG]));
+    l->submitted++;
+    l->epoch_steps++;
+    l->epoch_examples += batch->valid;
+    l->total_examples += batch->valid;
+    if (session->steps_done++ == 0) {
+        TP_TRY(read_up_to(l, 1));
+        session->first_step_seconds = 1e-9 * (double)(tp_clock_now_ns() - session->created_ns);
+    }
+    return TPUCL_OK;
+}
+
+static void report_progress(loop *l)
+{
+    const tp_session *session = l->session;
+    if (!l->callbacks || !l->callbacks->progress) return;
+    double seconds = 1e-9 * (double)(tp_clock_now_ns() - l->begin_ns - l->excluded_ns);
+    int64_t per_epoch = session->steps_per_epoch;
+    tp_session_progress progress = {.step = session->steps_done,
+                                    .steps = session->steps_total,
+                                    .epoch = (session->steps_done + per_epoch - 1) / per_epoch,
+                                    .epochs = (session->steps_total + per_epoch - 1) / per_epoch,
+                                    .loss = tp_metrics_loss(&l->latest),
+                                    .examples_per_second =
+                                        seconds > 0 ? (double)l->total_examples / seconds : 0};
+    l->callbacks->progress(l->callbacks->user, &progress);
+}
+
+static void add_breakdown(loop *l, uint64_t total_ns)
+{
+    tp_loaded_times times;
+    tp_loaded_get_times(l->session->train.loaded, &times);
+    uint64_t waited_ns = times.wait_ns; /* for the devices, with a step still to be fed */
+    tp_breakdown_add(&l->session->breakdown, (uint64_t)l->submitted, total_ns, l->input_ns,
+                     waited_ns + times.enqueue_ns - times.reduce_ns, l->fill_ns + times.reduce_ns);
+}
+
+/* Reads what is outstanding, evaluates, and keeps the epoch's figures. */
+static tpucl_status end_epoch(loop *l)
+{
+    tp_session *session = l->session;
+    TP_TRY(read_up_to(l, l->submitted));
+    TP_TRY(tp_executor_finish(session->executor));
+    uint64_t now_ns = tp_clock_now_ns();
+    tp_session_epoch *epoch = &session->epochs[session->epoch_count];
+    *epoch = (tp_session_epoch){.epoch = session->epoch_count + 1,
+                                .steps = l->epoch_steps,
+                                .examples = l->epoch_examples,
+                                .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
+                                .train_loss = tp_metrics_loss(&l->epoch_sums),
+                                .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
+    if (session->test_count && !atomic_load(&session->is_stopped)) {
+        tp_session_epoch eval;
+        TP_TRY(tp_session_evaluate(session, "test", &eval));
+        epoch->has_eval = true;
+        epoch->eval_loss = eval.train_loss;
+        epoch->eval_accuracy = eval.train_accuracy;
+        epoch->eval_seconds = eval.seconds;
+    }
+    session->epoch_count++;
+    if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, epoch);
+    l->epoch_sums = (tp_metric_sums){0};
+    l->epoch_steps = l->epoch_examples = 0;
+    l->epoch_begin_ns = tp_clock_now_ns();
+    l->excluded_ns += l->epoch_begin_ns - now_ns;
+    return TPUCL_OK;
+}
+
+static tpucl_status run_steps(loop *l)
+{
+    tp_session *session = l->session;
+    int64_t per_loop = session->config->steps_per_loop;
+    if (per_loop > MAX_LAG / 2) per_loop = MAX_LAG / 2;
+    while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
+        const tp_batch *batch = NULL;
+        uint64_t begin_ns = tp_clock_now_ns();
+        TP_TRY(tp_pipeline_next(session->pipeline, &batch));
+        l->input_ns += tp_clock_now_ns() - begin_ns;
+        bool is_last = batch->is_last_of_epoch;
+        TP_TRY(submit_batch(l, batch));
+        if (session->steps_done % per_loop == 0) {
+            TP_TRY(read_up_to(l, l->submitted - per_loop));
+            report_progress(l);
+        }
+        if (is_last || session->steps_done == session->steps_total) TP_TRY(end_epoch(l));
+    }
+    TP_TRY(read_up_to(l, l->submitted));
+    if (l->epoch_steps) TP_TRY(end_epoch(l));
+    report_progress(l);
+    return TPUCL_OK;
+}
+
+static tpucl_status open_pipeline(tp_session *session)
+{
+    const tp_config *config = session->config;
+    tp_pipeline_options options = {.batch = config->global_batch,
+                                   .first = session->train_first,
+                                   .count = session->train_count,
+                                   .shuffle = config->data.shuffle,
+                                   .shuffle_buffer = config->data.shuffle_buffer,
+                                   .seed = (uint64_t)config->seed,
+                                   .prefetch = (int32_t)config->data.prefetch,
+                                   .start_epoch =
+                                       (uint32_t)(session->steps_done / session->steps_per_epoch),
+                                   .start_batch = session->steps_done % session->steps_per_epoch};
+    return tp_pipeline_create(session->train_source, &options, &session->pipeline);
+}
+
+tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks)
+{
+    atomic_store(&session->is_stopped, false);
+    TP_TRY(open_pipeline(session));
+    loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
+    l.epoch_begin_ns = l.begin_ns;
+    tpucl_status status = run_steps(&l);
+    add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);
+    tp_pipeline_destroy(session->pipeline);
+    session->pipeline = NULL;
+    TP_TRY(status);
+    if (atomic_load(&session->is_stopped) && session->steps_done < session->steps_total)
+        return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",
+                       (long long)session->steps_done, (long long)session->steps_total);
+    return TPUCL_OK;
+}
