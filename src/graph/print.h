@@ -20,10 +20,11 @@
 #include "core/str.h"
 #include "graph/graph.h"
 
+/* Appends; a failure sticks in the builder. */
 void tp_graph_print(const tp_graph *graph, tp_str_builder *out_text);
 
 /* For Graphviz: ops as boxes labelled with op, name and type; variables and inputs stand out; replicated
- * nodes are shaded. */
-void tp_graph_print_dot(const tp_graph *graph, tp_str_builder *out_text);
+ * nodes are shaded, updates are dashed. */
+tpucl_status tp_graph_print_dot(const tp_graph *graph, tp_str_builder *out_text) TPUCL_MUST_CHECK;
 
 #endif
