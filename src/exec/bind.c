@@ -6,26 +6,21 @@
 #include "exec/executor_internal.h"
 #include "kernel/source.h"
 
-/* Where a program's buffer is on this site: memory object, offset and stride per core in elements. */
-typedef struct tensor_place {
-    tp_buffer *buffer;
-    uint64_t offset_elems, core_stride_elems;
-    bool moves;
-} tensor_place;
-
-static tpucl_status place_tensor(tp_loaded *loaded, const tp_bound_site *bound, int32_t index,
-                                 tensor_place *out)
+/* Where a program's buffer is on this site, and whether that moves with step or wave. */
+static tpucl_status place_buffer(tp_loaded *loaded, const tp_bound_site *bound, int32_t index,
+                                 tp_tensor_place *out, bool *out_moves)
 {
     const tp_program *program = bound->program;
     const tp_program_buffer *buffer = &program->buffers[index];
     tp_bound_device *device = &loaded->devices[bound->site->device];
     uint64_t elem_bytes = tp_dtype_size(buffer->dtype), record = 0;
-    *out = (tensor_place){NULL, buffer->offset_bytes / elem_bytes, 0, false};
+    *out = (tp_tensor_place){NULL, buffer->offset_bytes / elem_bytes, 0};
+    *out_moves = false;
     switch (buffer->space) {
     case TP_SPACE_CORE:
         out->buffer = tp_slab_segment(device->core, (uint32_t)buffer->slab_segment);
         record = program->core_bytes[buffer->slab_segment];
-        out->moves = program->is_resident;
+        *out_moves = program->is_resident;
         break;
     case TP_SPACE_REPLICATED:
         out->buffer = tp_slab_segment(bound->replicated, (uint32_t)buffer->slab_segment);
@@ -38,16 +33,16 @@ static tpucl_status place_tensor(tp_loaded *loaded, const tp_bound_site *bound, 
     case TP_SPACE_INPUT:
         out->buffer = device->input;
         record = program->input_bytes;
-        out->moves = true;
+        *out_moves = true;
         break;
     case TP_SPACE_OUTPUT:
         out->buffer = device->output;
         record = program->output_bytes;
-        out->moves = true;
+        *out_moves = true;
         break;
     case TP_SPACE_RESULT:
         out->buffer = device->result;
-        out->moves = true;
+        *out_moves = true;
         break;
     case TP_SPACE_CONSTANT:
         out->buffer = device->constants;
@@ -60,77 +55,38 @@ static tpucl_status place_tensor(tp_loaded *loaded, const tp_bound_site *bound, 
     return TPUCL_OK;
 }
 
-static void remember_moving(tp_bound_launch *launch, const tp_bound_site *bound, int32_t index,
-                            uint32_t cl_index, const tensor_place *place, uint64_t base_elems)
+typedef struct site_placer {
+    tp_loaded *loaded;
+    tp_bound_site *bound;
+    tp_bound_launch *launch;
+} site_placer;
+
+static tpucl_status place_arg(void *user, const tp_kernel_arg *arg, uint32_t offset_index,
+                              tp_tensor_place *out)
 {
-    const tp_program_buffer *buffer = &bound->program->buffers[index];
+    const site_placer *placer = user;
+    const tp_program *program = placer->bound->program;
+    bool moves = false;
+    TP_TRY(place_buffer(placer->loaded, placer->bound, arg->tensor, out, &moves));
+    if (!moves) return TPUCL_OK;
+    const tp_program_buffer *buffer = &program->buffers[arg->tensor];
     uint64_t stride = buffer->space == TP_SPACE_RESULT
-                          ? bound->program->result_bytes / tp_dtype_size(buffer->dtype)
-                          : place->core_stride_elems;
-    launch->moving[launch->moving_count++] =
-        (tp_moving_arg){cl_index, buffer->space, base_elems, stride, 0, false};
-}
-
-static tpucl_status bind_tensor(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
-                                const tp_kernel_arg *arg, uint32_t *cl_index)
-{
-    tensor_place place;
-    TP_TRY(place_tensor(loaded, bound, arg->tensor, &place));
-    uint64_t offset = place.offset_elems + arg->offset_elems;
-    TP_TRY(tp_device_kernel_set_buffer(launch->kernel, (*cl_index)++, place.buffer));
-    if (place.moves) remember_moving(launch, bound, arg->tensor, *cl_index, &place, offset);
-    TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &offset, sizeof offset));
-    return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &place.core_stride_elems,
-                                      sizeof place.core_stride_elems);
-}
-
-static tpucl_status bind_arg(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
-                             const tp_kernel_arg *arg, uint32_t *cl_index)
-{
-    const uint32_t zero = 0, one = 1;
-    switch (arg->kind) {
-    case TP_ARG_TENSOR:
-        return bind_tensor(loaded, bound, launch, arg, cl_index);
-    case TP_ARG_S32:
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->s32,
-                                          sizeof arg->s32);
-    case TP_ARG_U32:
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u32,
-                                          sizeof arg->u32);
-    case TP_ARG_U64:
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->u64,
-                                          sizeof arg->u64);
-    case TP_ARG_F32:
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &arg->f32,
-                                          sizeof arg->f32);
-    case TP_ARG_CORE_BASE:
-        launch->base_arg = (int32_t)*cl_index;
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
-    case TP_ARG_CORE_STEP:
-        launch->stride_arg = (int32_t)*cl_index;
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &one, sizeof one);
-    case TP_ARG_STEP:
-        launch->step_arg = (int32_t)*cl_index;
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++, &zero, sizeof zero);
-    case TP_ARG_SEED:
-        return tp_device_kernel_set_bytes(launch->kernel, (*cl_index)++,
-                                          &loaded->executor->options.seed,
-                                          sizeof loaded->executor->options.seed);
-    case TP_ARG_LOCAL:
-        return tp_device_kernel_set_local(launch->kernel, (*cl_index)++, (size_t)arg->u64);
-    }
-    return TP_FAIL(TPUCL_INTERNAL, "launch '%s' has an argument of unknown kind %d",
-                   launch->launch->label, (int)arg->kind);
+                          ? program->result_bytes / tp_dtype_size(buffer->dtype)
+                          : out->core_stride_elems;
+    placer->launch->moving[placer->launch->moving_count++] = (tp_moving_arg){
+        offset_index, buffer->space, out->offset_elems + arg->offset_elems, stride, 0, false};
+    return TPUCL_OK;
 }
 
 /* A library product takes plain offsets; its tensors neither move nor belong to a resident program. */
 static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch)
 {
     for (int i = 0; i < 3; i++) {
-        tensor_place place;
+        tp_tensor_place place;
+        bool moves = false;
         const tp_kernel_arg *arg = &launch->launch->args[i];
-        TP_TRY(place_tensor(loaded, bound, arg->tensor, &place));
-        if (place.moves)
+        TP_TRY(place_buffer(loaded, bound, arg->tensor, &place, &moves));
+        if (moves)
             return TP_FAIL(TPUCL_INTERNAL, "library product '%s' on a tensor that moves",
                            launch->launch->label);
         launch->gemm_buffers[i] = place.buffer;
@@ -143,16 +99,15 @@ static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_
 static tpucl_status bind_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
                                 tp_device_program *program)
 {
-    launch->base_arg = launch->step_arg = launch->stride_arg = -1;
     if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return bind_gemm(loaded, bound, launch);
     TP_TRY(tp_device_kernel_create(program, launch->launch->entry, &launch->kernel));
     launch->moving =
         TP_ARENA_NEW_ARRAY(loaded->arena, tp_moving_arg, (size_t)launch->launch->arg_count + 1);
     if (!launch->moving) return TPUCL_OUT_OF_MEMORY;
-    uint32_t cl_index = 0;
-    for (int32_t i = 0; i < launch->launch->arg_count; i++)
-        TP_TRY(bind_arg(loaded, bound, launch, &launch->launch->args[i], &cl_index));
-    return TPUCL_OK;
+    site_placer user = {loaded, bound, launch};
+    const tp_tensor_placer placer = {place_arg, &user};
+    return tp_launch_set_args(launch->kernel, launch->launch, loaded->executor->options.seed,
+                              &placer, &launch->indexes);
 }
 
 /* The distinct sources of a program; `of_launch[i]` says which one launch i uses. */

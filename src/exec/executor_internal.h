@@ -13,6 +13,7 @@
 #include "device/launch.h"
 #include "device/slab.h"
 #include "exec/executor.h"
+#include "exec/launch_args.h"
 
 /* Cores of one replica group on one device. */
 typedef struct tp_site {
@@ -51,8 +52,7 @@ typedef struct tp_bound_launch {
     tp_device_kernel *kernel; /* NULL for library products */
     tp_moving_arg *moving;
     int32_t moving_count;
-    int32_t base_arg, step_arg,
-        stride_arg;             /* OpenCL indexes of CORE_BASE, STEP, CORE_STEP; -1: none */
+    tp_launch_indexes indexes;
     tp_buffer *gemm_buffers[3]; /* library products: A, B, C */
     uint64_t gemm_offsets[3], gemm_core_strides[3];
 } tp_bound_launch;

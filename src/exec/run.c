@@ -20,6 +20,12 @@ static uint64_t moving_index(const tp_moving_arg *arg, const tp_loaded *loaded,
     }
 }
 
+static tpucl_status set_word(tp_device_kernel *kernel, int32_t index, uint32_t word)
+{
+    if (index < 0) return TPUCL_OK;
+    return tp_device_kernel_set_bytes(kernel, (uint32_t)index, &word, sizeof word);
+}
+
 static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
                                const tp_wave *wave)
 {
@@ -32,15 +38,9 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
         arg->last = value;
         arg->is_set = true;
     }
-    if (launch->base_arg >= 0)
-        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->base_arg,
-                                          &wave->core_base, sizeof wave->core_base));
-    if (launch->stride_arg >= 0)
-        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->stride_arg,
-                                          &wave->core_step, sizeof wave->core_step));
-    if (launch->step_arg >= 0)
-        TP_TRY(tp_device_kernel_set_bytes(launch->kernel, (uint32_t)launch->step_arg, &wave->step,
-                                          sizeof wave->step));
+    TP_TRY(set_word(launch->kernel, launch->indexes.core_base, wave->core_base));
+    TP_TRY(set_word(launch->kernel, launch->indexes.core_step, wave->core_step));
+    TP_TRY(set_word(launch->kernel, launch->indexes.step, wave->step));
     return TPUCL_OK;
 }
 

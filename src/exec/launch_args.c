@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launch arguments to OpenCL arguments. */
+#include "exec/launch_args.h"
+
+static tpucl_status set_tensor(tp_device_kernel *kernel, const tp_kernel_arg *arg,
+                               const tp_tensor_placer *placer, uint32_t *index)
+{
+    tp_tensor_place place = {0};
+    TP_TRY(placer->place(placer->user, arg, *index + 1, &place));
+    uint64_t offset = place.offset_elems + arg->offset_elems;
+    TP_TRY(tp_device_kernel_set_buffer(kernel, (*index)++, place.buffer));
+    TP_TRY(tp_device_kernel_set_bytes(kernel, (*index)++, &offset, sizeof offset));
+    return tp_device_kernel_set_bytes(kernel, (*index)++, &place.core_stride_elems,
+                                      sizeof place.core_stride_elems);
+}
+
+static tpucl_status set_word(tp_device_kernel *kernel, uint32_t word, uint32_t *index,
+                             int32_t *out_index)
+{
+    *out_index = (int32_t)*index;
+    return tp_device_kernel_set_bytes(kernel, (*index)++, &word, sizeof word);
+}
+
+static tpucl_status set_arg(tp_device_kernel *kernel, const tp_launch *launch,
+                            const tp_kernel_arg *arg, uint64_t seed, const tp_tensor_placer *placer,
+                            uint32_t *index, tp_launch_indexes *indexes)
+{
+    switch (arg->kind) {
+    case TP_ARG_TENSOR:
+        return set_tensor(kernel, arg, placer, index);
+    case TP_ARG_S32:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->s32, sizeof arg->s32);
+    case TP_ARG_U32:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u32, sizeof arg->u32);
+    case TP_ARG_U64:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u64, sizeof arg->u64);
+    case TP_ARG_F32:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->f32, sizeof arg->f32);
+    case TP_ARG_CORE_BASE:
+        return set_word(kernel, 0, index, &indexes->core_base);
+    case TP_ARG_CORE_STEP:
+        return set_word(kernel, 1, index, &indexes->core_step);
+    case TP_ARG_STEP:
+        return set_word(kernel, 0, index, &indexes->step);
+    case TP_ARG_SEED:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &seed, sizeof seed);
+    case TP_ARG_LOCAL:
+        return tp_device_kernel_set_local(kernel, (*index)++, (size_t)arg->u64);
+    }
+    return TP_FAIL(TPUCL_INTERNAL, "launch '%s' has an argument of unknown kind %d", launch->label,
+                   (int)arg->kind);
+}
+
+tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launch, uint64_t seed,
+                                const tp_tensor_placer *placer, tp_launch_indexes *out_indexes)
+{
+    uint32_t index = 0;
+    *out_indexes = (tp_launch_indexes){-1, -1, -1};
+    for (int32_t i = 0; i < launch->arg_count; i++) {
+        tpucl_status status =
+            set_arg(kernel, launch, &launch->args[i], seed, placer, &index, out_indexes);
+        if (status == TPUCL_OK) continue;
+        tp_error_note("argument %d of launch '%s'", i, launch->label);
+        return status;
+    }
+    return TPUCL_OK;
+}
