@@ -42,8 +42,7 @@ tp_breakdown_shares tp_breakdown_get_shares(const tp_breakdown *breakdown)
     shares.input = (double)breakdown->input_ns / whole;
     shares.compute = (double)breakdown->compute_ns / whole;
     shares.memory = (double)breakdown->memory_ns / whole;
-    shares.idle = 1 - shares.input - shares.compute - shares.memory;
-    if (shares.idle < 0) shares.idle = 0; /* rounding */
+    shares.idle = (whole - parts) / whole;
     return shares;
 }
 

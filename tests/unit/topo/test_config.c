@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include "harness/alloc_loop.h"
+#include "topo/config_table.h"
+
+/* The smallest configuration, with more members behind it. */
+#define MINIMAL "\"model\":{\"layers\":[]},\"loss\":\"mean_squared_error\",\"optimizer\":\"SGD\""
+
+static tpucl_status parse(const char *text, const char *override, tp_config **out_config)
+{
+    return tp_config_parse(text, strlen(text), "t", &override, override != NULL, out_config);
+}
+
+static tp_config *expect(const char *text, const char *override)
+{
+    tp_config *config;
+    cr_assert_eq(parse(text, override, &config), TPUCL_OK, "%s", tpucl_last_error()->message);
+    return config;
+}
+
+static tp_topology *load(const char *name)
+{
+    tp_topology *topology;
+    cr_assert_eq(tp_topology_load(name, &topology), TPUCL_OK);
+    return topology;
+}
+
+Test(config, defaults)
+{
+    tp_config *c = expect("{" MINIMAL "}", NULL);
+    cr_assert_str_eq(c->name, "run");
+    cr_assert_str_eq(c->topology, "v2-8");
+    cr_assert(c->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && !c->loss.from_logits);
+    cr_assert(c->optimizer.name == TP_OPTIMIZER_SGD && c->optimizer.learning_rate == 0);
+    cr_assert(c->optimizer.beta_1 == 0.9 && c->optimizer.beta_2 == 0.999);
+    cr_assert(c->optimizer.epsilon == 1e-7);
+    cr_assert(c->precision == -1 && c->matmul_precision == -1 && c->math == -1);
+    cr_assert(c->global_batch == 0 && c->per_core_batch == 0);
+    cr_assert(c->data.dataset == TP_DATASET_FASHION_MNIST && c->data.shuffle && c->data.repeat);
+    cr_assert(c->epochs == 1 && c->steps == 0 && c->seed == 0 && c->wave_cores == 0);
+    cr_assert(c->metrics.count == 0 && c->input_shape.count == 0);
+    cr_assert(tp_config_given(c, "model") && !tp_config_given(c, "epochs"));
+    cr_assert_eq(tp_json_member(c->model, "layers")->count, 0);
+    tp_config_destroy(c);
+    tp_config_destroy(NULL);
+}
+
+Test(config, file_then_overrides)
+{
+    const char *const overrides[] = {"epochs=7", "optimizer.learning_rate=1e-2", "topology=v3-8",
+                                     "model={\"layers\":[1,2]}", "model={\"layers\":[1,2,3]}"};
+    tp_config *c;
+    cr_assert_eq(
+        tp_config_read_file(TPUCL_SOURCE_DIR "/configs/fashion-mlp.json", overrides, 5, &c),
+        TPUCL_OK, "%s", tpucl_last_error()->message);
+    cr_assert_str_eq(c->name, "fashion-mlp");
+    cr_assert(c->epochs == 7 && c->optimizer.learning_rate == 0.01);
+    cr_assert_str_eq(c->topology, "v3-8");
+    cr_assert_eq(tp_json_member(c->model, "layers")->count, 3);
+    cr_assert(c->metrics.count == 1 && !strcmp(c->metrics.items[0], "accuracy"));
+    cr_assert(tp_config_given(c, "epochs") && tp_config_given(c, "topology"));
+    tp_config_destroy(c);
+}
+
+Test(config, committed_configurations_are_good)
+{
+    const char *const files[] = {"/configs/fashion-mlp.json", "/configs/fashion-conv.json"};
+    for (int i = 0; i < 2; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s%s", TPUCL_SOURCE_DIR, files[i]);
+        tp_config *c;
+        cr_assert_eq(tp_config_read_file(path, NULL, 0, &c), TPUCL_OK, "%s",
+                     tpucl_last_error()->message);
+        tp_topology *t = load(c->topology);
+        cr_assert_eq(tp_config_resolve(c, t), TPUCL_OK, "%s", tpucl_last_error()->message);
+        cr_assert_eq(c->global_batch, 8 * c->per_core_batch);
+        tp_topology_destroy(t);
+        tp_config_destroy(c);
+    }
+}
+
+Test(config, every_problem_is_named)
+{
+    const struct {
+        const char *text, *override, *message;
+    } bad[] = {
+        {"[]", NULL, "expected an object, found an array at t:1:1"},
+        {"{}", NULL, "key 'optimizer.name' is missing in 't'"},
+        {"{" MINIMAL ",\"epochs\":0}", NULL,
+         "expected an integer from 1 to 1000000, found 0 at t:1:79 (key path 'epochs')"},
+        {"{" MINIMAL ",\"epochs\":1,\"epochs\":2}", NULL, "found 'epochs' again"},
+        {"{" MINIMAL ",\"epoch\":1}", NULL,
+         "unknown key 'epoch' at t:1:78 (key path 'epoch'), did "
+         "you mean 'epochs'?"},
+        {"{" MINIMAL ",\"learning_rate\":1}", NULL, "did you mean 'optimizer.learning_rate'?"},
+        {"{" MINIMAL ",\"data\":{\"train\":{\"input\":\"\"}}}", NULL,
+         "unknown key 'data.train.input' at t:1:95 (key path 'data.train.input'), did you mean "
+         "'data.train.inputs'?"},
+        {"{" MINIMAL ",\"data\":\"idx\"}", NULL, "expected an object, found the string 'idx'"},
+        {"{" MINIMAL ",\"data.shuffle\":true}", NULL, "unknown key 'data.shuffle'"},
+        {"{" MINIMAL ",\"name\":3}", NULL, "expected a string, found 3"},
+        {"{" MINIMAL ",\"name\":null}", NULL, "expected a string, found null"},
+        {"{" MINIMAL ",\"seed\":1.5}", NULL, "found 1.5"},
+        {"{" MINIMAL ",\"seed\":-1}", NULL, "found -1"},
+        {"{" MINIMAL ",\"precision\":\"bfloat16\"}", NULL, "found the string 'bfloat16'"},
+        {"{" MINIMAL ",\"metrics\":[\"accuracy\",\"accuracy\"]}", NULL, "is listed twice"},
+        {"{" MINIMAL ",\"metrics\":[\"acuracy\"]}", NULL, "did you mean 'accuracy'?"},
+        {"{" MINIMAL ",\"input_shape\":[28,0]}", NULL, "found 0"},
+        {"{" MINIMAL ",\"input_shape\":[1,1,1,1,1,1,1,1,1]}", NULL,
+         "at most 8 dimensions, found 9"},
+        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0,1],[2]]}}", NULL, "groups of one size"},
+        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[]]}}", NULL, "groups of one size"},
+        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0],[0]]}}", NULL, "core 0 is in two places"},
+        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[0]}}", NULL, "expected an array, found 0"},
+        {"{" MINIMAL "}", "epochs", "expected an override of the form key=value, found 'epochs'"},
+        {"{" MINIMAL "}", "=3", "of the form key=value"},
+        {"{" MINIMAL "}", "epochs=many", "found the string 'many' at --set epochs:1:1"},
+        {"{" MINIMAL "}", "optimizer.beta_1=0.5",
+         "'optimizer.beta_1' belongs to Adam, but 'optimizer.name' is 'SGD'"},
+        {"{" MINIMAL "}", "loss.from_logits=true", "belongs to the cross-entropies"},
+        {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
+        {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx' and 'npy'"},
+        {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
+        {"{\"model\":3,\"loss\":\"mean_squared_error\",\"optimizer\":\"Adam\"}",
+         "optimizer.momentum=0.5", "belongs to SGD"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        tp_config *c;
+        cr_assert_eq(parse(bad[i].text, bad[i].override, &c), TPUCL_INVALID_CONFIG, "accepted: %s",
+                     bad[i].text);
+        cr_assert_null(c);
+        cr_assert(strstr(tpucl_last_error()->message, bad[i].message), "%s\n gives: %s\n not: %s",
+                  bad[i].text, tpucl_last_error()->message, bad[i].message);
+    }
+}
+
+Test(config, all_problems_at_once)
+{
+    tp_config *c;
+    cr_assert_eq(parse("{\"epochs\":0,\"seed\":-1,\"oops\":1}", "steps=x", &c),
+                 TPUCL_INVALID_CONFIG);
+    cr_assert(strstr(tpucl_last_error()->message, "run configuration 't' has 7 problems:"), "%s",
+              tpucl_last_error()->message);
+}
+
+/* given per core and in all; cores; default -> per core, or the message */
+Test(config, batches)
+{
+    const struct {
+        int64_t per_core, global;
+        int32_t cores;
+        int64_t expected;
+        const char *message;
+    } cases[] = {
+        {0, 0, 8, 128, NULL},
+        {16, 0, 8, 16, NULL},
+        {0, 1024, 8, 128, NULL},
+        {128, 1024, 8, 128, NULL},
+        {0, 1000, 12, 0,
+         "expected 'global_batch' to be a multiple of the 12 cores, found 1000; the nearest are "
+         "996 "
+         "and 1008"},
+        {0, 6, 8, 0,
+         "expected 'global_batch' to be a multiple of the 8 cores, found 6; the smallest is 8"},
+        {100, 1024, 8, 0,
+         "expected 'global_batch' = 'per_core_batch' * cores, found 1024 and 100 * 8 = 800; set "
+         "'global_batch' to 800 or 'per_core_batch' to 128, or leave one out"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tp_config config = {.per_core_batch = cases[i].per_core,
+                                  .global_batch = cases[i].global};
+        int64_t per_core, global;
+        tpucl_status status =
+            tp_config_resolve_batch(&config, cases[i].cores, 128, &per_core, &global);
+        if (cases[i].message) {
+            cr_assert_eq(status, TPUCL_INVALID_CONFIG);
+            cr_assert_str_eq(tpucl_last_error()->message, cases[i].message);
+        } else {
+            cr_assert_eq(status, TPUCL_OK);
+            cr_assert(per_core == cases[i].expected && global == per_core * cases[i].cores);
+        }
+    }
+}
+
+Test(config, resolving_takes_what_is_not_given_from_the_topology)
+{
+    tp_topology *k80 = load("k80"), *v2 = load("v2-8");
+    tp_config *c = expect("{" MINIMAL "}", "matmul_precision=highest");
+    cr_assert_eq(tp_config_resolve(c, k80), TPUCL_OK);
+    cr_assert(c->precision == TP_PRECISION_FLOAT32 && c->math == TP_MATH_FAST);
+    cr_assert_eq(c->matmul_precision, TP_MATMUL_HIGHEST);
+    cr_assert(c->per_core_batch == 16 && c->global_batch == 16);
+    tp_config_destroy(c);
+    const struct {
+        const char *override, *message;
+    } bad[] = {
+        {"wave_cores=3", "expected 'wave_cores' to be 0, a power of two below 8, or 8, found 3"},
+        {"wave_cores=16", "found 16"},
+        {"cross_shard.groups=[[0,1],[2,3]]", "found 4 of 8"},
+        {"cross_shard.groups=[[0,8]]", "names core 8, but the topology has cores 0 to 7"},
+        {"global_batch=9", "the nearest are 8 and 16"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        c = expect("{" MINIMAL "}", bad[i].override);
+        cr_assert_eq(tp_config_resolve(c, v2), TPUCL_INVALID_CONFIG);
+        cr_assert(strstr(tpucl_last_error()->message, bad[i].message), "%s",
+                  tpucl_last_error()->message);
+        tp_config_destroy(c);
+    }
+    c = expect("{" MINIMAL "}", "cross_shard.groups=[[0,2,4,6],[1,3,5,7]]");
+    cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
+    cr_assert(c->cross_shard.group_size == 4 && c->cross_shard.groups.items[4] == 1);
+    tp_config_destroy(c);
+    tp_topology_destroy(k80);
+    tp_topology_destroy(v2);
+}
+
+Test(config, written_and_read_back)
+{
+    tp_topology *v2 = load("v2-8");
+    const char *const texts[] = {
+        "{" MINIMAL ",\"cross_shard\":{\"groups\":[[0,1,2,3],[4,5,6,7]]},\"input_shape\":[28,28]}",
+        "{" MINIMAL
+        ",\"optimizer\":{\"name\":\"Adam\",\"epsilon\":1e-8},\"metrics\":[\"accuracy\"],"
+        "\"data\":{\"dataset\":\"npy\",\"train\":{\"inputs\":\"x\",\"labels\":\"y\"}}}"};
+    for (int i = 0; i < 2; i++) {
+        char *first, *second, hash[2][65], text[512];
+        snprintf(text, sizeof text, "%s", texts[i]);
+        if (i == 1) { /* the literal above has the optimizer twice: cut the first */
+            char *begin = strstr(text, ",\"optimizer\":\"SGD\"");
+            memmove(begin, begin + 18, strlen(begin + 18) + 1);
+        }
+        tp_config *c = expect(text, NULL), *again;
+        cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
+        cr_assert_eq(tp_config_to_json(c, &first), TPUCL_OK);
+        again = expect(first, NULL);
+        cr_assert_eq(tp_config_resolve(again, v2), TPUCL_OK);
+        cr_assert_eq(tp_config_to_json(again, &second), TPUCL_OK);
+        cr_assert_str_eq(first, second);
+        cr_assert_eq(tp_config_sha256(c, hash[0]), TPUCL_OK);
+        cr_assert_eq(tp_config_sha256(again, hash[1]), TPUCL_OK);
+        cr_assert_str_eq(hash[0], hash[1]);
+        tp_free(first);
+        tp_free(second);
+        tp_config_destroy(c);
+        tp_config_destroy(again);
+    }
+    tp_topology_destroy(v2);
+}
+
+Test(config, hash_sees_what_changes_results_only)
+{
+    const char *const same[] = {"output_dir=/x",   "log_every=3",      "wave_cores=2",
+                                "data.prefetch=5", "steps_per_loop=1", "name=other"};
+    const char *const other[] = {"seed=1",
+                                 "epochs=2",
+                                 "optimizer.learning_rate=0.5",
+                                 "math=fast",
+                                 "model={\"layers\":[1]}",
+                                 "per_core_batch=4"};
+    char reference[65], hash[65];
+    tp_config *c = expect("{" MINIMAL "}", NULL);
+    cr_assert_eq(tp_config_sha256(c, reference), TPUCL_OK);
+    tp_config_destroy(c);
+    for (int i = 0; i < 12; i++) {
+        c = expect("{" MINIMAL "}", i < 6 ? same[i] : other[i - 6]);
+        cr_assert_eq(tp_config_sha256(c, hash), TPUCL_OK);
+        cr_assert_eq(strcmp(hash, reference) == 0, i < 6, "%s", i < 6 ? same[i] : other[i - 6]);
+        tp_config_destroy(c);
+    }
+}
+
+Test(config, table_is_consistent)
+{
+    for (size_t i = 0; i < tp_config_key_count(); i++) {
+        const tp_config_key *key = &tp_config_keys[i];
+        cr_assert_eq(tp_config_find_key(key->path), (int)i, "'%s' stands twice", key->path);
+        cr_assert_lt(strlen(key->path), 60);
+        cr_assert(key->meaning && key->meaning[0]);
+        cr_assert_eq(key->choices != NULL,
+                     key->type == TP_CONFIG_CHOICE || key->type == TP_CONFIG_CHOICES);
+    }
+}
+
+static tpucl_status whole_life(void *user)
+{
+    const char *const overrides[] = {"topology=cpu", "cross_shard.groups=[[0]]", "input_shape=[3]"};
+    tp_config *c;
+    tp_topology *t = NULL;
+    char *text = NULL, hash[65];
+    TP_TRY(tp_config_parse(user, strlen(user), "t", overrides, 3, &c));
+    tpucl_status status;
+    TP_TRY_GOTO(status, tp_topology_load(c->topology, &t), done);
+    TP_TRY_GOTO(status, tp_config_resolve(c, t), done);
+    TP_TRY_GOTO(status, tp_config_to_json(c, &text), done);
+    TP_TRY_GOTO(status, tp_config_sha256(c, hash), done);
+done:
+    tp_free(text);
+    tp_topology_destroy(t);
+    tp_config_destroy(c);
+    return status;
+}
+
+Test(config, every_allocation_may_fail)
+{
+    alloc_loop_run(whole_life, "{" MINIMAL ",\"metrics\":[\"accuracy\"],\"name\":\"n\"}");
+}
+
+static tpucl_status make_texts(void *user)
+{
+    tpucl_status (*const makers[])(char **) = {tp_config_schema, tp_config_markdown,
+                                               tp_config_help};
+    (void)user;
+    for (int i = 0; i < 3; i++) {
+        char *text;
+        TP_TRY(makers[i](&text));
+        for (size_t k = 0; k < tp_config_key_count(); k++) {
+            const char *dot = strrchr(tp_config_keys[k].path, '.');
+            cr_assert(strstr(text, i == 0 && dot ? dot + 1 : tp_config_keys[k].path));
+        }
+        tp_free(text);
+    }
+    return TPUCL_OK;
+}
+
+Test(config, texts_name_every_key)
+{
+    alloc_loop_run(make_texts, NULL);
+}
