@@ -7,6 +7,7 @@
 #include "opt_text.h"
 
 const tp_cmd *const tp_cmd_table[] = {
+    &tp_cmd_devices,
     &tp_cmd_help,
     &tp_cmd_version,
     NULL,

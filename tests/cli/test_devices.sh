@@ -24,8 +24,9 @@ run devices --device no-such-device
 expect_code 3
 expect_in err "'no-such-device'"
 
-run devices --device 0:1:2
+run devices --device cpu/0
 expect_code 2
+expect_in err 'cpu/0'
 
 export OCL_ICD_VENDORS=/nonexistent
 run devices
