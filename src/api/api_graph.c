@@ -218,12 +218,6 @@ void tpucl_graph_metric(tpucl_graph *graph, const char *name, tpucl_tensor per_e
     graph->metrics[graph->metric_count++] = (tp_api_metric){copy, per_example.id};
 }
 
-void tpucl_graph_output(tpucl_graph *graph, const char *name, tpucl_tensor tensor)
-{
-    if (!graph || !name) return;
-    tp_graph_add_output(graph->graph, name, tensor.id);
-}
-
 /* Zero means Keras' default. */
 static tpucl_status read_optimizer(const tpucl_optimizer_options *options, tp_optim_config *out)
 {

@@ -10,16 +10,13 @@
 #include "graph/builder.h"
 #include "graph/rewrite.h"
 
-/* A copy of the forward pass; out_nodes (metric_count) are the metrics' nodes in it. Without `outputs` the
- * caller's outputs are left out. */
-static tpucl_status copy_forward(const tpucl_graph *graph, bool outputs, tp_node_id *out_nodes,
+/* A copy of the forward pass; out_nodes (metric_count) are the metrics' nodes in it. */
+static tpucl_status copy_forward(const tpucl_graph *graph, tp_node_id *out_nodes,
                                  tp_graph **out_graph)
 {
     tp_rewrite *rewrite;
-    tp_graph from = *graph->graph; /* the same arrays, perhaps without outputs */
-    if (!outputs) from.output_count = 0;
-    TP_TRY(tp_rewrite_begin(&from, &rewrite));
-    for (tp_node_id id = 0; id < from.node_count; id++)
+    TP_TRY(tp_rewrite_begin(graph->graph, &rewrite));
+    for (tp_node_id id = 0; id < graph->graph->node_count; id++)
         tp_rewrite_copy(rewrite, id);
     for (int32_t i = 0; i < graph->metric_count; i++)
         out_nodes[i] = tp_rewrite_of(rewrite, graph->metrics[i].node);
@@ -95,7 +92,7 @@ tpucl_status tp_api_graph_train(const tpucl_graph *graph, int32_t cores, tp_grap
         return TP_FAIL(TPUCL_INVALID_ARGUMENT,
                        "the graph has nothing to minimise: call tpucl_graph_minimize before "
                        "compiling it for training");
-    TP_TRY(copy_forward(graph, false, nodes, &train));
+    TP_TRY(copy_forward(graph, nodes, &train));
     TP_TRY_GOTO(status, add_sums(graph, train, nodes, &loss_sum), failed);
     TP_TRY_GOTO(status, add_updates(graph, train, cores, loss_sum), failed);
     *out_graph = train;
@@ -112,7 +109,7 @@ tpucl_status tp_api_graph_evaluate(const tpucl_graph *graph, tp_graph **out_grap
     tpucl_status status;
     *out_graph = NULL;
     TP_TRY(tp_graph_check(graph->graph));
-    TP_TRY(copy_forward(graph, true, nodes, &evaluate));
+    TP_TRY(copy_forward(graph, nodes, &evaluate));
     TP_TRY_GOTO(status, add_sums(graph, evaluate, nodes, &loss_sum), failed);
     *out_graph = evaluate;
     return TPUCL_OK;

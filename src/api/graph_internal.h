@@ -31,8 +31,7 @@ struct tpucl_graph {
 
 /* What is compiled, for a topology of `cores`. Inputs: the caller's, then "weight" (f32 [batch]: 1 for an
  * example, 0 for padding) and, for training, "denominator" (f32 []: sum of weights over the replica group
- * in this step). Outputs: "sum/<metric>" and "weight_sum" (f32 [], replicated), for evaluation also the
- * caller's. Mistakes of the builder are reported here. The caller owns the graph. */
+ * in this step). Outputs: "sum/<metric>" and "weight_sum" (f32 [], replicated). Mistakes of the builder are reported here. The caller owns the graph. */
 tpucl_status tp_api_graph_train(const tpucl_graph *graph, int32_t cores, tp_graph **out_graph);
 tpucl_status tp_api_graph_evaluate(const tpucl_graph *graph, tp_graph **out_graph);
 
