@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/problems.h"
 #include "io/safetensors.h"
+#include "train/params.h"
 #include "train/session_internal.h"
 
 static tpucl_status read_entries(tp_variables *variables, tp_arena *arena, tp_tensor_entry *entries,
@@ -24,9 +25,9 @@ static tpucl_status read_entries(tp_variables *variables, tp_arena *arena, tp_te
     return TPUCL_OK;
 }
 
-tpucl_status tp_session_save_params(tp_session *session, const char *path)
+tpucl_status tp_params_save(tp_variables *variables, const char *path, const char *model_name,
+                            int64_t steps)
 {
-    tp_variables *variables = tp_session_variables(session);
     tp_arena *arena = NULL;
     int32_t count = 0;
     char step[24], contract[12];
@@ -36,11 +37,10 @@ tpucl_status tp_session_save_params(tp_session *session, const char *path)
     tpucl_status status =
         entries ? read_entries(variables, arena, entries, &count) : TPUCL_OUT_OF_MEMORY;
     if (status == TPUCL_OK) {
-        snprintf(step, sizeof step, "%lld", (long long)session->steps_done);
+        snprintf(step, sizeof step, "%lld", (long long)steps);
         snprintf(contract, sizeof contract, "%d", TPUCL_CONTRACT_VERSION);
         const char *keys[] = {"tpucl_version", "contract", "model", "step"};
-        const char *values[] = {tpucl_version_string(), contract, tp_model_name(session->model),
-                                step};
+        const char *values[] = {tpucl_version_string(), contract, model_name, step};
         status = tp_safetensors_write(path, entries, count, keys, values, 4);
     }
     tp_arena_destroy(arena);
@@ -62,13 +62,9 @@ static void compare_entry(const tp_program_variable *info, const tp_tensor_entry
                     tp_dtype_name(entry->dtype), found, tp_dtype_name(info->dtype), wanted);
 }
 
-static tpucl_status load_entries(tp_session *session, const char *path, const tp_safetensors *file)
+static tpucl_status load_entries(tp_variables *variables, int32_t groups, const char *path,
+                                 const tp_safetensors *file)
 {
-    tp_variables *variables = tp_session_variables(session);
-    int32_t groups = session->groups
-                         ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
-                                     session->config->cross_shard.group_size)
-                         : 1;
     tp_problems problems = {0};
     for (int32_t i = 0; i < tp_variables_count(variables); i++) {
         const tp_program_variable *info = tp_variables_info(variables, i);
@@ -91,11 +87,26 @@ static tpucl_status load_entries(tp_session *session, const char *path, const tp
     return TPUCL_OK;
 }
 
-tpucl_status tp_session_load_params(tp_session *session, const char *path)
+tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char *path)
 {
     tp_safetensors *file = NULL;
     TP_TRY(tp_safetensors_open(path, &file));
-    tpucl_status status = load_entries(session, path, file);
+    tpucl_status status = load_entries(variables, groups, path, file);
     tp_safetensors_close(file);
     return status;
+}
+
+tpucl_status tp_session_save_params(tp_session *session, const char *path)
+{
+    return tp_params_save(tp_session_variables(session), path, tp_model_name(session->model),
+                          session->steps_done);
+}
+
+tpucl_status tp_session_load_params(tp_session *session, const char *path)
+{
+    int32_t groups = session->groups
+                         ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
+                                     session->config->cross_shard.group_size)
+                         : 1;
+    return tp_params_load(tp_session_variables(session), groups, path);
 }
