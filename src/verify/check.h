@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One check on one device: does it reproduce the contract's bits here? */
+#ifndef TP_VERIFY_CHECK_H
+#define TP_VERIFY_CHECK_H
+
+#include "device/device.h"
+#include "kernel/mxu_cases.h"
+
+typedef enum tp_check_status { TP_CHECK_PASSED, TP_CHECK_FAILED, TP_CHECK_SKIPPED } tp_check_status;
+
+typedef struct tp_check_outcome {
+    tp_check_status status;
+    char reason[384]; /* why it failed or was skipped; "" when it passed */
+} tp_check_outcome;
+
+/* Runs one MXU case with one variant: operands, result and scratch stand in one buffer with guard zones
+ * between them, at odd element offsets; compared are all result elements of all cores, and every guard.
+ * A variant that declines is skipped with its reason; one that does not build, does not run, writes outside
+ * or gives other bits has failed. The call itself fails only for lack of host memory. */
+tpucl_status tp_check_mxu_case(tp_device *device, const char *variant, const tp_mxu_case *row,
+                               tp_check_outcome *out_outcome);
+
+#endif

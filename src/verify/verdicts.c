@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verdicts: looked up, found, kept. */
+#include "verify/verdicts.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <tpucl/version.h>
+#include "core/alloc.h"
+#include "core/array.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/json.h"
+#include "core/json_write.h"
+#include "core/log.h"
+#include "device/program_build.h"
+#include "kernel/source.h"
+#include "verify/check.h"
+
+enum { FORMAT = 1, MAX_FILE_BYTES = 1 << 20, KEY_BYTES = 96 };
+
+typedef struct verdict {
+    char key[KEY_BYTES]; /* "mxu_register dot default" */
+    bool is_allowed;
+    char text[640]; /* "mxu_register dot default: case 'ragged' ...", for messages */
+} verdict;
+TP_ARRAY_DEFINE(verdict_array, verdict)
+
+struct tp_verdicts {
+    tp_device *device;
+    tp_verdicts_progress progress;
+    void *user;
+    verdict_array all;
+    char *path;
+};
+
+static const char *kind_name(tp_mxu_kind kind)
+{
+    switch (kind) {
+    case TP_MXU_CONV:
+        return "convolution";
+    case TP_MXU_CONV_INPUT_GRAD:
+        return "convolution_input_grad";
+    case TP_MXU_CONV_FILTER_GRAD:
+        return "convolution_filter_grad";
+    case TP_MXU_DOT:
+    default:
+        return "dot";
+    }
+}
+
+static void hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_BYTES])
+{
+    tp_sha256 hash;
+    char format[16];
+    snprintf(format, sizeof format, "verdicts %d", FORMAT);
+    tp_sha256_init(&hash);
+    tp_sha256_update_text(&hash, format);
+    tp_sha256_update_text(&hash, tpucl_version_string());
+    tp_sha256_update_text(&hash, tp_device_identity(device));
+    tp_sha256_update_text(&hash, tp_device_build_options(device));
+    for (const tp_embedded_file *file = tp_kernel_source_files(); file->name; file++) {
+        tp_sha256_update_text(&hash, file->name);
+        tp_sha256_update(&hash, file->text, file->length_bytes);
+    }
+    tp_sha256_finish_hex(&hash, out_hex);
+}
+
+static verdict *find(tp_verdicts *verdicts, const char *key)
+{
+    for (size_t i = 0; i < verdicts->all.count; i++)
+        if (strcmp(verdicts->all.items[i].key, key) == 0) return &verdicts->all.items[i];
+    return NULL;
+}
+
+static tpucl_status read_members(tp_verdicts *verdicts, const tp_json *root)
+{
+    const tp_json *all = NULL;
+    TP_TRY(tp_json_require(root, "verdicts", TP_JSON_OBJECT, &all));
+    for (size_t i = 0; i < all->count; i++) {
+        verdict entry = {0};
+        const char *text = "";
+        TP_TRY(tp_json_get_bool(&all->items[i], "allowed", &entry.is_allowed));
+        TP_TRY(tp_json_get_string(&all->items[i], "reason", &text));
+        snprintf(entry.key, sizeof entry.key, "%s", all->items[i].key);
+        snprintf(entry.text, sizeof entry.text, "%s", text);
+        TP_TRY(verdict_array_push(&verdicts->all, entry));
+    }
+    return TPUCL_OK;
+}
+
+/* A file that is not there or not right only means that everything is asked again. */
+static void read_file(tp_verdicts *verdicts)
+{
+    tp_json_document *document = NULL;
+    if (tp_json_read_file(verdicts->path, MAX_FILE_BYTES, &document) == TPUCL_OK &&
+        read_members(verdicts, tp_json_root(document)) != TPUCL_OK)
+        verdicts->all.count = 0;
+    tp_json_destroy(document);
+}
+
+static tpucl_status write_file(const tp_verdicts *verdicts)
+{
+    tp_json_writer writer = {0};
+    tp_json_begin_object(&writer);
+    tp_json_put_int(&writer, "format", FORMAT);
+    tp_json_put_string(&writer, "device", tp_device_identity(verdicts->device));
+    tp_json_key(&writer, "verdicts");
+    tp_json_begin_object(&writer);
+    for (size_t i = 0; i < verdicts->all.count; i++) {
+        const verdict *entry = &verdicts->all.items[i];
+        tp_json_key(&writer, entry->key);
+        tp_json_begin_object(&writer);
+        tp_json_put_bool(&writer, "allowed", entry->is_allowed);
+        tp_json_put_string(&writer, "reason", entry->text);
+        tp_json_end_object(&writer);
+    }
+    tp_json_end_object(&writer);
+    tp_json_end_object(&writer);
+    return tp_json_writer_save(&writer, verdicts->path);
+}
+
+tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts_progress progress,
+                              void *user, tp_verdicts **out_verdicts)
+{
+    tp_verdicts *verdicts = TP_NEW(tp_verdicts);
+    if (!verdicts) return TPUCL_OUT_OF_MEMORY;
+    *verdicts = (tp_verdicts){.device = device, .progress = progress, .user = user};
+    if (folder) {
+        char key[TP_SHA256_HEX_BYTES];
+        hash_everything(device, key);
+        size_t room = strlen(folder) + sizeof key + 32;
+        verdicts->path = tp_alloc(room);
+        if (!verdicts->path) {
+            tp_verdicts_close(verdicts);
+            return TPUCL_OUT_OF_MEMORY;
+        }
+        snprintf(verdicts->path, room, "%s/verdicts", folder);
+        if (tp_file_make_folders(verdicts->path) == TPUCL_OK) {
+            snprintf(verdicts->path, room, "%s/verdicts/%s.json", folder, key);
+            read_file(verdicts);
+        } else { /* a cache that cannot be written is no error: it only stays cold */
+            tp_free(verdicts->path);
+            verdicts->path = NULL;
+        }
+    }
+    tp_error_clear();
+    *out_verdicts = verdicts;
+    return TPUCL_OK;
+}
+
+void tp_verdicts_close(tp_verdicts *verdicts)
+{
+    if (!verdicts) return;
+    verdict_array_deinit(&verdicts->all);
+    tp_free(verdicts->path);
+    tp_free(verdicts);
+}
+
+/* Runs the class's cases until one fails. A variant that took none of them is not proven. */
+static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_mxu_problem *problem,
+                          verdict *out)
+{
+    size_t count = 0, passed = 0;
+    const tp_mxu_case *cases = tp_mxu_cases(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (cases[i].kind != problem->kind || cases[i].precision != problem->precision ||
+            cases[i].is_long)
+            continue;
+        tp_check_outcome outcome;
+        TP_TRY(tp_check_mxu_case(verdicts->device, variant, &cases[i], &outcome));
+        passed += outcome.status == TP_CHECK_PASSED;
+        if (outcome.status != TP_CHECK_FAILED) continue;
+        snprintf(out->text, sizeof out->text, "%s: case '%s': %s", out->key, cases[i].name,
+                 outcome.reason);
+        return TPUCL_OK;
+    }
+    out->is_allowed = passed > 0;
+    if (!passed)
+        snprintf(out->text, sizeof out->text, "%s: no case of this class was run", out->key);
+    return TPUCL_OK;
+}
+
+static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem)
+{
+    tp_verdicts *verdicts = user;
+    verdict entry = {0};
+    snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
+             tp_precision_name(problem->precision));
+    const verdict *known = find(verdicts, entry.key);
+    if (known) return known->is_allowed;
+    if (verdicts->progress) verdicts->progress(verdicts->user, variant, kind_name(problem->kind));
+    if (judge(verdicts, variant, problem, &entry) != TPUCL_OK)
+        return false; /* no memory: the plan will say so itself */
+    if (!entry.is_allowed)
+        TP_LOG_WARNING("verify", "%s is not used on '%s': %s", variant,
+                       tp_device_label(verdicts->device), entry.text);
+    if (verdict_array_push(&verdicts->all, entry) == TPUCL_OK && verdicts->path &&
+        write_file(verdicts) != TPUCL_OK)
+        TP_LOG_INFO("verify", "verdicts are not kept: %s", tpucl_last_error()->message);
+    tp_error_clear();
+    return entry.is_allowed;
+}
+
+tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)
+{
+    return (tp_mxu_allow){.is_allowed = is_allowed, .user = verdicts};
+}
+
+const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index)
+{
+    for (size_t i = 0; i < verdicts->all.count; i++)
+        if (!verdicts->all.items[i].is_allowed && index-- == 0) return verdicts->all.items[i].text;
+    return NULL;
+}

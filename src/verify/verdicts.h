@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which kernel variants a device may use: those that reproduced the contract's bits on it.
+ *
+ * A verdict is for a variant and a class of problems (kind of product, precision). It is found when it is
+ * first asked for, by running the cases of kernel/mxu_cases.h that belong to the class, and kept on disk:
+ *
+ *   Key     SHA-256 over format version, tpucl version, device identity (name, driver, platform), build
+ *           options and every kernel source. Whatever of these changes is asked again.
+ *   File    <cache folder>/verdicts/<key>.json: {"format", "device", "verdicts": {"<variant> <class>":
+ *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
+ *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
+ *
+ * Thread-compatible.
+ */
+#ifndef TP_VERIFY_VERDICTS_H
+#define TP_VERIFY_VERDICTS_H
+
+#include "device/device.h"
+#include "kernel/mxu.h"
+
+typedef struct tp_verdicts tp_verdicts;
+
+/* Called before a verdict is looked for on the device: the first use of a device takes a while. */
+typedef void (*tp_verdicts_progress)(void *user, const char *variant, const char *problem_class);
+
+/* `folder`: of the cache; NULL: verdicts are not kept. */
+tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts_progress progress,
+                              void *user, tp_verdicts **out_verdicts);
+void tp_verdicts_close(tp_verdicts *verdicts);
+
+/* For tp_mxu_plan_create and tp_compile; valid while open. */
+tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts);
+
+/* Why a variant may not be used, for messages and `tpucl devices`; NULL past the end. Borrowed. */
+const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index);
+
+#endif
