@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CLBlast, the only file that knows its header. Its three functions are looked up when first needed: the
- * library is large, and most runs never use it. Its kernels are compiled by its own code, per context and
- * kind of product, and kept by it in memory only. */
+ * CLBlast, the only file that knows its header. Its three functions are looked up when first
+ * needed: the library is large, and most runs never use it. Its kernels are compiled by its own
+ * code, per context and kind of product, and kept by it in memory only. */
 #include "device/clblast.h"
 
 #include "device/internal.h"
@@ -56,7 +56,8 @@ static tpucl_status require(void)
                    library_name);
 }
 
-/* Elements from the first to the last one that a matrix stack touches, or SIZE_MAX when that overflows. */
+/* Elements from the first to the last one that a matrix stack touches, or SIZE_MAX when that
+ * overflows. */
 static uint64_t extent(int64_t batch, int64_t stride, int64_t rows, int64_t ld, int64_t columns)
 {
     uint64_t a = 0, b = 0, sum = 0;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include "device/caps.h"
+#include "device/quirks.h"
+
+static tp_quirks find(const char *platform, const char *name)
+{
+    tp_device_caps caps = {0};
+    tp_quirks quirks;
+    snprintf(caps.platform, sizeof caps.platform, "%s", platform);
+    snprintf(caps.name, sizeof caps.name, "%s", name);
+    tp_quirks_find(&caps, &quirks);
+    return quirks;
+}
+
+Test(quirks, an_unknown_device_has_none)
+{
+    const tp_quirks quirks = find("Some New Platform", "Fast GPU");
+    cr_assert_eq(quirks.effects, 0);
+    cr_assert_str_eq(quirks.reasons, "");
+    cr_assert_str_eq(quirks.build_options, "");
+}
+
+Test(quirks, clover_is_skipped_with_a_reason)
+{
+    const tp_quirks quirks = find("Clover", "AMD POLARIS10");
+    cr_assert(quirks.effects & TP_QUIRK_SKIP);
+    cr_assert(strstr(quirks.reasons, "OpenCL 1.1"));
+}
+
+Test(quirks, rows_add_up)
+{
+    const tp_quirks quirks = find("Oclgrind", "Oclgrind Simulator");
+    cr_assert(quirks.effects & TP_QUIRK_NOT_DEFAULT);
+    cr_assert(quirks.effects & TP_QUIRK_ONE_LANE);
+    cr_assert_str_eq(quirks.build_options, " -Drestrict=");
+    cr_assert(strstr(quirks.reasons, "; "), "two reasons: %s", quirks.reasons);
+}
+
+Test(quirks, pocl_stores_binaries_late_and_basic_cannot_be_split)
+{
+    const char *pocl = "Portable Computing Language";
+    cr_assert_eq(find(pocl, "pthread-skylake").effects, (unsigned)TP_QUIRK_LATE_BINARIES);
+    cr_assert_eq(find(pocl, "basic-skylake").effects,
+                 (unsigned)(TP_QUIRK_LATE_BINARIES | TP_QUIRK_NO_SUB_DEVICES));
+}
+
+Test(caps, extension_names_are_whole_words)
+{
+    cr_assert(tp_caps_has_word("cl_khr_fp16 cl_khr_fp64", "cl_khr_fp64"));
+    cr_assert(tp_caps_has_word("cl_khr_fp16", "cl_khr_fp16"));
+    cr_assert_not(tp_caps_has_word("cl_khr_fp16_more", "cl_khr_fp16"));
+    cr_assert_not(tp_caps_has_word("x_cl_khr_fp16", "cl_khr_fp16"));
+    cr_assert(tp_caps_has_word("cl_khr_fp16_more cl_khr_fp16", "cl_khr_fp16"),
+              "a longer one before it");
+    cr_assert_not(tp_caps_has_word("", "cl_khr_fp16"));
+}
+
+Test(caps, versions)
+{
+    int major = 0, minor = 0;
+    cr_assert(tp_caps_parse_version("OpenCL 3.0 PoCL HSTR: pthread", &major, &minor));
+    cr_assert(major == 3 && minor == 0);
+    cr_assert(tp_caps_parse_version("OpenCL C 1.2 ", &major, &minor));
+    cr_assert(major == 1 && minor == 2);
+    cr_assert_not(tp_caps_parse_version("CUDA 12.2", &major, &minor));
+    cr_assert_not(tp_caps_parse_version("", &major, &minor));
+}
