@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Data sets: a source and the pipeline that batches it. */
-#include "api/handles.h"
+#include "api/trainer_internal.h"
 
 #include "core/alloc.h"
 #include "data/pipeline.h"
@@ -10,6 +10,7 @@ struct tpucl_dataset {
     tp_pipeline *pipeline;
     tp_pipeline_options pipeline_options;
     bool drop_remainder;
+    bool at_end;                              /* nothing follows the batch handed out last */
     tpucl_array arrays[TP_SOURCE_MAX_FIELDS]; /* of the batch handed out last */
 };
 
@@ -152,6 +153,8 @@ tpucl_status tpucl_dataset_next(tpucl_dataset *dataset, tpucl_batch *out_batch)
         dataset->arrays[i] =
             (tpucl_array){field->name, tp_api_dtype_public(field->dtype), shape, batch->arrays[i]};
     }
+    int64_t batches = tp_api_dataset_epoch_batches(dataset);
+    dataset->at_end = dataset->pipeline_options.epochs == 1 && batch->index + 1 >= batches;
     *out_batch = (tpucl_batch){batch->valid, source->field_count, dataset->arrays};
     return TPUCL_OK;
 }
@@ -159,4 +162,15 @@ tpucl_status tpucl_dataset_next(tpucl_dataset *dataset, tpucl_batch *out_batch)
 int64_t tpucl_dataset_example_count(const tpucl_dataset *dataset)
 {
     return dataset ? dataset->source->example_count : 0;
+}
+
+bool tp_api_dataset_at_end(const tpucl_dataset *dataset)
+{
+    return dataset->at_end;
+}
+
+int64_t tp_api_dataset_epoch_batches(const tpucl_dataset *dataset)
+{
+    int64_t batch = dataset->pipeline_options.batch, count = dataset->source->example_count;
+    return count / batch + (!dataset->drop_remainder && count % batch != 0);
 }

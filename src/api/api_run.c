@@ -245,11 +245,14 @@ tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part, tpucl_epoch *o
 {
     TP_API_NEED(run);
     TP_API_NEED(out_result);
-    tp_session_epoch epoch;
-    memset(&epoch, 0, sizeof epoch);
+    tp_session_epoch epoch; /* the session reports an evaluation in the fields of training */
     TP_TRY(tp_session_evaluate(run->session, part ? part : "test", &epoch));
-    epoch.has_eval = true;
-    *out_result = tp_api_epoch(&epoch);
+    *out_result = (tpucl_epoch){.epoch = epoch.epoch,
+                                .train_loss = -1,
+                                .train_accuracy = -1,
+                                .eval_loss = epoch.train_loss,
+                                .eval_accuracy = epoch.train_accuracy,
+                                .eval_seconds = epoch.seconds};
     return TPUCL_OK;
 }
 
