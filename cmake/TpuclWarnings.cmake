@@ -6,3 +6,7 @@ target_compile_options(tpucl_warnings INTERFACE
     -Wno-sign-conversion # indexes are int64_t and size_t side by side; -Wconversion keeps narrowing visible
     -Werror)
 target_compile_options(tpucl_warnings INTERFACE -ffp-contract=off) # the numeric contract: no hidden fma
+if(TPUCL_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # What sanitizers insert hides value ranges from gcc, which then warns about what cannot happen.
+    target_compile_options(tpucl_warnings INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized)
+endif()
