@@ -55,8 +55,10 @@ static bool test_refuses(void)
 
 void *tp_alloc_aligned(size_t bytes, size_t alignment)
 {
-    void *ptr =
-        test_refuses() ? NULL : current.allocate(current.user, bytes ? bytes : 1, alignment);
+    void *ptr = NULL;
+    /* More than PTRDIFF_MAX can never be one object in C (differences of pointers must fit). */
+    if (!test_refuses() && bytes <= PTRDIFF_MAX)
+        ptr = current.allocate(current.user, bytes ? bytes : 1, alignment);
     if (!ptr) TP_FAIL(TPUCL_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
     return ptr;
 }
