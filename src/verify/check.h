@@ -4,6 +4,7 @@
 #define TP_VERIFY_CHECK_H
 
 #include "device/device.h"
+#include "graph/graph.h"
 #include "kernel/mxu_cases.h"
 
 typedef enum tp_check_status { TP_CHECK_PASSED, TP_CHECK_FAILED, TP_CHECK_SKIPPED } tp_check_status;
@@ -19,5 +20,21 @@ typedef struct tp_check_outcome {
  * or gives other bits has failed. The call itself fails only for lack of host memory. */
 tpucl_status tp_check_mxu_case(tp_device *device, const char *variant, const tp_mxu_case *row,
                                tp_check_outcome *out_outcome);
+
+typedef struct tp_check_graph_options {
+    int32_t cores;      /* of one replica group */
+    int32_t wave_cores; /* 0: all at once */
+    int32_t steps;
+    uint64_t seed;      /* of variables, random ops and inputs */
+    bool with_specials; /* f32 inputs hold NaN, infinities, zeros, subnormals and huge values */
+    const tp_mxu_allow *allow; /* NULL: every variant */
+} tp_check_graph_options;
+
+/* Compiles a graph for the device, runs it there and in the reference interpreter on the same inputs, and
+ * compares every output of every step and every variable. Inputs are made up: f32 of mixed sign and size, u8
+ * of any value, s32 from 0 to 9; an input called "weight" is 1 or 0, "denominator" is positive. NaNs are
+ * equal to each other whatever their bits. */
+tpucl_status tp_check_graph(tp_device *device, const tp_graph *graph,
+                            const tp_check_graph_options *options, tp_check_outcome *out_outcome);
 
 #endif
