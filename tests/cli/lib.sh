@@ -69,6 +69,52 @@ assert eval(sys.argv[2], {"r": r}), "not true"
 PY
 }
 
+# make_data TRAIN TEST: IDX files train-images, train-labels, test-images, test-labels of so many examples;
+# the class can be learnt from the picture.
+make_data() {
+    python3 - "$1" "$2" <<'PY'
+import sys
+def write(name, dims, payload):
+    head = bytes([0, 0, 8, len(dims)]) + b"".join(d.to_bytes(4, "big") for d in dims)
+    open(name, "wb").write(head + payload)
+state = 12345
+def next_byte():
+    global state
+    state = (state * 1103515245 + 12345) % 2**31
+    return state >> 16 & 255
+for part, count in (("train", int(sys.argv[1])), ("test", int(sys.argv[2]))):
+    labels, images = bytearray(), bytearray()
+    for i in range(count):
+        label = next_byte() % 10
+        labels.append(label)
+        images += bytes(min(255, next_byte() // 4 + (160 if p // 78 == label else 0)) for p in range(784))
+    write(part + "-images", (count, 28, 28), bytes(images))
+    write(part + "-labels", (count,), bytes(labels))
+PY
+}
+# make_config FILE [PYTHON]: a small run on that data, changed by a statement about `config`.
+make_config() {
+    python3 - "$1" "${2-}" <<'PY'
+import json, sys
+config = {
+    "name": "tiny", "topology": "v2-8",
+    "model": {"layers": [{"type": "Flatten"}, {"type": "Dense", "units": 16, "activation": "relu"},
+                         {"type": "Dense", "units": 10}]},
+    "loss": {"name": "sparse_categorical_crossentropy", "from_logits": True},
+    "metrics": ["accuracy"], "optimizer": {"name": "Adam"}, "precision": "mixed_bfloat16",
+    "per_core_batch": 4, "epochs": 2, "seed": 1,
+    "data": {"dataset": "idx", "train": {"inputs": "train-images", "labels": "train-labels"},
+             "test": {"inputs": "test-images", "labels": "test-labels"}},
+}
+exec(sys.argv[2])
+json.dump(config, open(sys.argv[1], "w"), indent=1)
+PY
+}
+# digest FILE: the params_sha256 of a result.
+digest() {
+    python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["params_sha256"])' "$1"
+}
+
 # finish: the verdict; every test ends with it.
 finish() {
     if ((checks == 0)); then

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Wrong configurations, broken data, missing devices, places that cannot be written: each a clear sentence
+# and its exit code, and nothing half-written.
+# shellcheck source=tests/cli/lib.sh
+. "$TPUCL_SOURCE/tests/cli/lib.sh"
+make_data 64 32
+
+# refused CODE "CHANGE OF THE CONFIGURATION" TEXT...: one problem at a time
+refused() {
+    local wanted=$1 change=$2
+    shift 2
+    make_config bad.json "$change"
+    run train bad.json --json bad-result.json --output-dir bad-out
+    current="$current with $change"
+    expect_code "$wanted"
+    expect_empty out
+    expect_in err "$@"
+    expect_absent 'bad-result.json*' 'bad-out*'
+}
+
+refused 2 'config["epohcs"] = 3' "'epohcs'" "'epochs'" 'bad.json'
+refused 2 'config["optimizer"]["learning_rates"] = 3' 'optimizer' "'learning_rate'"
+refused 2 'config["epochs"] = "three"' 'epochs' "'three'" 'bad.json:'
+refused 2 'config["epochs"] = 0' 'epochs' '0'
+refused 2 'config["epochs"] = 1.5' 'epochs'
+refused 2 'config["optimizer"]["learning_rate"] = -1' 'learning_rate' '-1'
+refused 2 'config["optimizer"]["name"] = "Adma"' "'Adma'" 'Adam'
+refused 2 'config["model"]["layers"][1]["unit"] = 3' "'unit'" "'units'"
+refused 2 'config["model"]["layers"][1]["units"] = 0' 'units'
+refused 2 'config["model"]["layers"][1]["type"] = "Dence"' "'Dence'" "'Dense'"
+refused 2 'del config["loss"]' 'loss'
+refused 2 'config["topology"] = "v2-9"' "'v2-9'" 'v2-8'
+refused 2 'config["topology"] = "no/such.json"' 'no/such.json'
+refused 2 'del config["per_core_batch"]; config["global_batch"] = 30' '30' '8' '32'
+refused 2 'config["global_batch"] = 40' '40' '32'
+refused 2 'config["wave_cores"] = -1' 'wave_cores'
+refused 2 'config["data"]["train"]["inputs"] = "missing.idx"' 'missing.idx'
+
+# several problems at once
+make_config bad.json 'config["epohcs"] = 3; config["seed"] = "x"; config["optimizer"]["beta_1"] = 7'
+run train bad.json
+expect_code 2
+expect_in err "'epohcs'" 'seed' 'beta_1' '3 problems'
+
+# JSON that is none
+printf '{"name": "a",\n "epochs": 3,\n "epochs": 4}' >twice.json
+run train twice.json
+expect_code 2
+expect_in err 'twice.json:3:' "'epochs'"
+printf '{"name": "a",\n "epochs": }' >broken.json
+run train broken.json
+expect_code 2
+expect_in err 'broken.json:2:'
+run train missing.json
+expect_code 2
+expect_in err "'missing.json'"
+mkdir folder
+run train folder
+[[ $code == 1 || $code == 2 ]] || fail 'a folder as configuration'
+expect_in err 'folder'
+make_config run.json
+run train run.json --set epochs
+expect_code 2
+expect_in err 'epochs'
+run train run.json --set epohcs=3
+expect_code 2
+expect_in err "'epohcs'" "'epochs'"
+run train run.json --set epochs=many
+expect_code 2
+expect_in err 'epochs' "'many'"
+
+# broken data files
+head -c 1000 train-images >cut-images
+refused 1 'config["data"]["train"]["inputs"] = "cut-images"' 'cut-images'
+{ printf '\0\0\x0d\x03'; tail -c +5 train-images; } >magic-images
+refused 1 'config["data"]["train"]["inputs"] = "magic-images"' 'magic-images'
+head -c 40 train-labels >short-labels
+refused 1 'config["data"]["train"]["labels"] = "short-labels"' 'short-labels'
+gzip -c train-images | head -c 2000 >cut-images.gz
+refused 1 'config["data"]["train"]["inputs"] = "cut-images.gz"' 'cut-images.gz'
+
+# topologies that cannot be
+cat >huge.json <<'J'
+{"name": "huge", "hosts": 1, "chips": 5000, "cores_per_chip": 2}
+J
+run train run.json --topology ./huge.json
+expect_code 2
+expect_in err 'huge.json'
+
+# devices
+run train run.json --device nosuch --json r.json
+expect_code 3
+expect_in err "'nosuch'"
+run train run.json --split 200
+[[ $code == 1 || $code == 2 ]] || fail 'more sub-devices than cores'
+expect_in err '200'
+OCL_ICD_VENDORS=/nonexistent run train run.json --json r.json --output-dir o
+expect_code 3
+expect_in err 'OpenCL'
+expect_absent r.json o
+
+# places that cannot be written
+run train run.json --json nowhere/r.json
+expect_code 2
+expect_in err 'nowhere/r.json'
+echo x >plain
+run train run.json --output-dir plain
+[[ $code == 1 || $code == 2 ]] || fail 'an output folder that is a file'
+expect_in err 'plain'
+run train run.json --output-dir /proc/nowhere
+[[ $code == 1 || $code == 2 ]] || fail 'an output folder that cannot be made'
+expect_in err '/proc/nowhere'
+run train run.json --json /dev/full --steps 1
+expect_code 1
+expect_in err '/dev/full' 'No space left on device'
+
+# a disk that fills up while parameters are written: a file size limit is the portable small disk
+current='tpucl train with a full disk'
+run train run.json --steps 1 --output-dir full
+expect_code 0
+before=$(digest full/result.json)
+(
+    trap '' XFSZ
+    ulimit -f 8
+    "$TPUCL" train run.json --steps 2 --output-dir full >out 2>err
+)
+code=$?
+current='tpucl train with a full disk'
+expect_code 1
+expect_in err 'full/params.safetensors'
+expect_absent 'full/*.part'
+[[ $(digest full/result.json) == "$before" ]] || fail 'the old result is gone'
+run eval run.json --params full/params.safetensors --json -
+expect_code 0
+[[ $(digest out) == "$before" ]] || fail 'the old parameters are gone'
+
+finish

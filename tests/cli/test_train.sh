@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tpucl train and eval as a user runs them: results, files, interruption.
+# shellcheck source=tests/cli/lib.sh
+. "$TPUCL_SOURCE/tests/cli/lib.sh"
+make_data 200 80
+make_config run.json
+
+run train run.json --json result.json --output-dir kept
+expect_code 0
+expect_in out 'epoch' 'test acc.' 'params_sha256'
+expect_not_in out $'\033'
+expect_not_in err $'\r'
+expect_in err '8 cores on 1 device' 'batch 4 per core, 32 in all'
+expect_json result.json 'r["topology"] == "v2-8" and r["cores"] == 8'
+expect_json result.json 'r["per_core_batch"] == 4 and r["global_batch"] == 32'
+expect_json result.json 'len(r["config_sha256"]) == 64 and len(r["params_sha256"]) == 64'
+expect_json result.json 'r["steps"] == 14 and [e["epoch"] for e in r["epochs"]] == [1, 2]'
+expect_json result.json 'all(e["examples_per_second"] > 0 and 0 <= e["eval"]["accuracy"] <= 1 for e in r["epochs"])'
+expect_json result.json 'abs(sum(r["breakdown"][k] for k in ("input", "compute", "memory", "idle")) - 1) < 1e-6'
+expect_json kept/result.json 'r["steps"] == 14 and not r["interrupted"]'
+expect_json kept/config.json 'r["name"] == "tiny" and r["epochs"] == 2'
+[[ $(ls kept) == $'config.json\nparams.safetensors\nresult.json' ]] || fail "files kept: $(ls kept)"
+grep -q "$(digest result.json)" out || fail 'the digest on the terminal is not the one in the file'
+expected=$(digest result.json)
+
+# other ways to compute the same
+for way in --wave-cores=1 --wave-cores=3 --synchronous --split=2 '--set steps_per_loop=1'; do
+    # shellcheck disable=SC2086
+    run train run.json $way --json way.json
+    if [[ $way == --split=2 && $code == 1 ]] && grep -q 'compute unit' err; then continue; fi
+    expect_code 0
+    [[ $(digest way.json) == "$expected" ]] || fail "$way changed the bits"
+done
+run train run.json --set seed=2 --json way.json
+[[ $(digest way.json) != "$expected" ]] || fail 'another seed gave the same bits'
+
+# the parameters that were kept are those that were trained
+run eval run.json --params kept/params.safetensors --json eval.json
+expect_code 0
+expect_in out 'accuracy'
+expect_json eval.json 'r["params_sha256"] == "'"$expected"'" and r["examples"] == 80 and r["part"] == "test"'
+trained=$(python3 -c 'import json; print(json.load(open("result.json"))["epochs"][-1]["eval"]["loss"])')
+expect_json eval.json "r['loss'] == $trained"
+run eval run.json --params kept/params.safetensors --part train --json -
+expect_code 0
+expect_json out 'r["examples"] == 200'
+run eval run.json --set output_dir=kept --json -
+expect_code 0
+run eval run.json
+expect_code 2
+expect_in err '--params is missing'
+run eval run.json --params kept/params.safetensors --part valid
+expect_code 2
+expect_in err "'valid'"
+run eval run.json --params kept/config.json
+expect_code 1
+expect_in err 'kept/config.json'
+head -c 300 kept/params.safetensors >cut.safetensors
+run eval run.json --params cut.safetensors
+expect_code 1
+expect_in err 'cut.safetensors'
+make_config other.json 'config["model"]["layers"][1]["units"] = 7'
+run eval other.json --params kept/params.safetensors
+expect_code 2
+expect_in err 'kept/params.safetensors' '[784,16]' '[784,7]'
+
+# --json -: nothing else on standard output
+run train run.json --steps 3 --json -
+expect_code 0
+expect_json out 'r["steps"] == 3'
+
+# options that change the configuration
+run train run.json --topology k80 --set per_core_batch=16 --epochs 1 --json k80.json
+expect_code 0
+expect_json k80.json 'r["topology"] == "k80" and r["cores"] == 1 and r["global_batch"] == 16'
+
+# interruption: the step ends, what is done is kept, exit code 5
+current='tpucl train, interrupted'
+"$TPUCL" train run.json --epochs 100000 --output-dir stopped --json stopped.json >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid
+code=$?
+expect_code 5
+expect_in err 'interrupted after step' "'stopped'"
+expect_json stopped.json 'r["interrupted"] and r["steps"] > 0'
+expect_json stopped/result.json 'r["interrupted"]'
+expect_absent 'stopped/*.part' '*.part'
+run eval run.json --params stopped/params.safetensors --json -
+expect_code 0
+[[ $(digest out) == "$(digest stopped.json)" ]] || fail 'what was kept is not what was reported'
+
+finish
