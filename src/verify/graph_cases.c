@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of graphs. */
+#include "verify/graph_cases.h"
+
+#include <string.h>
+#include "core/json.h"
+#include "graph/builder.h"
+#include "model/model.h"
+#include "ops/registry.h"
+
+static tp_shape shape_of(int rank, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    tp_shape shape = {.rank = rank, .dims = {a, b, c, d}};
+    return shape;
+}
+
+static tpucl_status finish(tp_graph *graph, tp_graph **out_graph)
+{
+    tpucl_status status = tp_graph_check(graph);
+    if (status != TPUCL_OK)
+        tp_graph_destroy(graph);
+    else
+        *out_graph = graph;
+    return status;
+}
+
+/* Per-core outputs of one element-wise function each. */
+static tpucl_status build_unary(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 61, 67, 0, 0));
+#define ADD_OUTPUT(name) tp_graph_add_output(g, #name, tp_op_##name(g, x));
+    ADD_OUTPUT(abs)
+    ADD_OUTPUT(negate)
+    ADD_OUTPUT(sign)
+    ADD_OUTPUT(exponential)
+    ADD_OUTPUT(exponential_minus_one)
+    ADD_OUTPUT(log)
+    ADD_OUTPUT(log_plus_one)
+    ADD_OUTPUT(sqrt)
+    ADD_OUTPUT(rsqrt)
+    ADD_OUTPUT(tanh)
+    ADD_OUTPUT(logistic)
+    ADD_OUTPUT(erf)
+    ADD_OUTPUT(floor)
+    ADD_OUTPUT(ceil)
+    ADD_OUTPUT(round_nearest_even)
+    ADD_OUTPUT(is_finite)
+#undef ADD_OUTPUT
+    tp_graph_add_output(g, "bf16", tp_op_convert(g, x, TP_BF16));
+    tp_graph_add_output(g, "s32", tp_op_convert(g, x, TP_S32));
+    return finish(g, out_graph);
+}
+
+static tpucl_status build_binary(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 53, 71, 0, 0));
+    tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(2, 53, 71, 0, 0));
+    tp_node_id row = tp_graph_add_input(g, "row", TP_F32, shape_of(1, 71, 0, 0, 0));
+    tp_graph_add_output(g, "add", tp_op_add(g, x, row));
+    tp_graph_add_output(g, "subtract", tp_op_subtract(g, x, y));
+    tp_graph_add_output(g, "multiply", tp_op_multiply(g, x, y));
+    tp_graph_add_output(g, "divide", tp_op_divide(g, x, y));
+    tp_graph_add_output(g, "maximum", tp_op_maximum(g, x, y));
+    tp_graph_add_output(g, "minimum", tp_op_minimum(g, x, row));
+    tp_graph_add_output(g, "power", tp_op_power(g, x, y));
+    tp_graph_add_output(
+        g, "select",
+        tp_op_select(g, tp_op_compare(g, "LT", x, y), x, tp_op_multiply_scalar(g, y, 3)));
+    /* a contraction or a reassociation shows here */
+    tp_graph_add_output(
+        g, "chain",
+        tp_op_add(g, tp_op_multiply(g, x, y), tp_op_multiply(g, tp_op_add_scalar(g, x, 0.1), row)));
+    return finish(g, out_graph);
+}
+
+static tpucl_status build_reduce(tp_graph **out_graph)
+{
+    static const int64_t rows[] = {1}, columns[] = {0};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_node_id small = tp_graph_add_input(g, "small", TP_F32, shape_of(2, 131, 10, 0, 0));
+    tp_node_id large = tp_graph_add_input(g, "large", TP_F32, shape_of(2, 8195, 5, 0, 0));
+    tp_node_id wide = tp_graph_add_input(g, "wide", TP_F32, shape_of(2, 3, 16500, 0, 0));
+    tp_graph_add_output(g, "small_rows", tp_op_reduce(g, small, "add", rows, 1));
+    tp_graph_add_output(g, "small_rows_max", tp_op_reduce(g, small, "max", rows, 1));
+    tp_graph_add_output(g, "small_columns", tp_op_reduce(g, small, "add", columns, 1));
+    tp_graph_add_output(g, "large_columns", tp_op_reduce(g, large, "add", columns, 1));
+    tp_graph_add_output(g, "large_all", tp_op_reduce(g, large, "add", NULL, 0));
+    tp_graph_add_output(g, "wide_rows", tp_op_reduce(g, wide, "add", rows, 1));
+    tp_graph_add_output(g, "wide_rows_min", tp_op_reduce(g, wide, "min", rows, 1));
+    tp_graph_add_output(g, "argmax", tp_op_argmax(g, small, 1));
+    tp_graph_add_output(
+        g, "sum",
+        tp_op_all_reduce(g, tp_op_reduce(g, tp_op_multiply(g, small, small), "add", NULL, 0)));
+    return finish(g, out_graph);
+}
+
+static tpucl_status build_shapes(tp_graph **out_graph)
+{
+    static const int64_t swap[] = {0, 2, 1}, start[] = {1, 0, 3}, limit[] = {4, 9, 17},
+                         strides[] = {1, 2, 3}, low[] = {0, 2, 1}, high[] = {1, 0, 2}, axis[] = {2};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 4, 9, 17, 0));
+    tp_node_id parts[2] = {x, tp_op_multiply(g, x, x)};
+    tp_graph_add_output(g, "transpose", tp_op_transpose(g, x, swap));
+    tp_graph_add_output(g, "slice", tp_op_slice(g, x, start, limit, strides));
+    tp_graph_add_output(g, "pad", tp_op_pad(g, x, tp_op_scalar(g, TP_F32, -1.5), low, high, NULL));
+    tp_graph_add_output(g, "concatenate", tp_op_concatenate(g, parts, 2, 1));
+    tp_graph_add_output(g, "reverse", tp_op_reverse(g, x, axis, 1));
+    tp_graph_add_output(g, "reshape",
+                        tp_op_add_scalar(g, tp_op_reshape(g, x, shape_of(2, 36, 17, 0, 0)), 1));
+    return finish(g, out_graph);
+}
+
+static tpucl_status build_random(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_shape shape = shape_of(2, 37, 41, 0, 0);
+    tp_graph_add_output(g, "uniform", tp_op_uniform(g, TP_F32, shape, 1));
+    tp_graph_add_output(g, "normal", tp_op_normal(g, TP_F32, shape, 2));
+    tp_graph_add_output(g, "bernoulli",
+                        tp_op_convert(g, tp_op_bernoulli(g, shape, 0.3, 3), TP_F32));
+    return finish(g, out_graph);
+}
+
+static tpucl_status build_windows(tp_graph **out_graph)
+{
+    const tp_window overlapping = {{3, 2}, {2, 1}, {1, 1, 0, 1}, {0, 0}};
+    const tp_window tiles = {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    tp_shape image = shape_of(4, 3, 10, 8, 5);
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, image);
+    tp_node_id d = tp_graph_add_input(g, "d", TP_F32, shape_of(4, 3, 5, 4, 5));
+    tp_graph_add_output(g, "max", tp_op_reduce_window(g, x, "max", &overlapping));
+    tp_graph_add_output(g, "sum", tp_op_reduce_window(g, x, "add", &overlapping));
+    tp_graph_add_output(g, "max_tiles", tp_op_reduce_window(g, x, "max", &tiles));
+    tp_graph_add_output(g, "scatter", tp_op_select_and_scatter(g, x, d, &tiles));
+    tp_graph_add_output(g, "spread", tp_op_reduce_window_grad(g, d, image, &tiles));
+    return finish(g, out_graph);
+}
+
+/* A training step of a model given as the configuration's "model" object. */
+static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
+{
+    tp_json_document *document = NULL;
+    tp_model *model = NULL;
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAM);
+    const tp_cross_shard cross_shard = {.shards = 3};
+    const tp_model_input input = {
+        .dtype = TP_U8, .shape = shape_of(3, 8, 8, 1, 0), .scale = 1.0 / 255.0};
+    const tp_model_options options = {
+        .policy = policy,
+        .precision = policy == TP_POLICY_FLOAT32 ? TP_PRECISION_F32 : TP_PRECISION_DEFAULT};
+    const tp_model_train train = {.batch = 6,
+                                  .loss = TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                  .from_logits = true,
+                                  .optimizer = &optimizer,
+                                  .cross_shard = &cross_shard};
+    TP_TRY(tp_json_parse(text, strlen(text), "verify", &document));
+    tpucl_status status = tp_model_create(tp_json_root(document), &input, &options, &model);
+    if (status == TPUCL_OK) status = tp_model_build_train(model, &train, out_graph);
+    tp_model_destroy(model);
+    tp_json_destroy(document);
+    return status;
+}
+
+static const char dense_model[] =
+    "{\"layers\":[{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":33,\"activation\":\"relu\"},"
+    "{\"type\":\"Dropout\",\"rate\":0.3},{\"type\":\"Dense\",\"units\":10}]}";
+static const char conv_model[] =
+    "{\"layers\":[{\"type\":\"Conv2D\",\"filters\":7,\"kernel_size\":3,\"padding\":\"same\","
+    "\"activation\":\"relu\"},{\"type\":\"MaxPooling2D\"},{\"type\":\"BatchNormalization\"},"
+    "{\"type\":\"Conv2D\",\"filters\":5,\"kernel_size\":2,\"strides\":2},"
+    "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}";
+
+static tpucl_status build_dense_bf16(tp_graph **out_graph)
+{
+    return build_training(dense_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
+}
+
+static tpucl_status build_dense_f32(tp_graph **out_graph)
+{
+    return build_training(dense_model, TP_POLICY_FLOAT32, out_graph);
+}
+
+static tpucl_status build_conv_bf16(tp_graph **out_graph)
+{
+    return build_training(conv_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
+}
+
+static tpucl_status build_conv_f32(tp_graph **out_graph)
+{
+    return build_training(conv_model, TP_POLICY_FLOAT32, out_graph);
+}
+
+const tp_graph_case *tp_graph_cases(size_t *out_count)
+{
+    static const tp_graph_case cases[] = {
+        {"element-wise functions", build_unary, 1, 0, 2, true},
+        {"element-wise arithmetic", build_binary, 2, 1, 2, true},
+        {"reductions", build_reduce, 3, 2, 1, false},
+        {"shapes", build_shapes, 2, 0, 1, false},
+        {"random numbers", build_random, 3, 2, 2, false},
+        {"windows", build_windows, 2, 0, 1, false},
+        {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false},
+        {"training a dense network, f32", build_dense_f32, 3, 0, 2, false},
+        {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false},
+        {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false},
+    };
+    *out_count = sizeof cases / sizeof *cases;
+    return cases;
+}
