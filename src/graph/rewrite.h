@@ -39,7 +39,8 @@ tp_node_id tp_rewrite_copy(tp_rewrite *rewrite, tp_node_id old_id);
 /* Lets a new node of the same dtype and shape stand for an old one. */
 void tp_rewrite_map(tp_rewrite *rewrite, tp_node_id old_id, tp_node_id new_id);
 
-/* Copies what is not copied yet of the live nodes, then variables' entries, updates and outputs; verifies
+/* Copies what is not copied yet of the live nodes (also those that only replaced nodes used:
+ * tp_graph_compact() drops them), then variables' entries, updates and outputs; verifies
  * the result and hands it over. Ends the rewrite, also when it fails. */
 tpucl_status tp_rewrite_finish(tp_rewrite *rewrite, tp_graph **out_graph) TPUCL_MUST_CHECK;
 
