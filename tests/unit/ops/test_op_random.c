@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random ops and initial values: keyed as they say, distributed as they should, nothing shared. (Philox
+ * itself: tests/unit/num.) */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/builder.h"
+#include "num/bf16.h"
+#include "num/init.h"
+#include "ops/registry.h"
+#include "reference/reference.h"
+
+#define ELEMS 40000
+
+static void evaluate(const char *op, tp_dtype dtype, int64_t stream, const tp_eval_context *context, void *out)
+{
+    tp_graph *graph;
+    const tp_shape shape = {1, {ELEMS}};
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
+    const tp_node_id id = strcmp(op, "uniform") == 0  ? tp_op_uniform(graph, dtype, shape, stream)
+                          : strcmp(op, "normal") == 0 ? tp_op_normal(graph, dtype, shape, stream)
+                                                      : tp_op_bernoulli(graph, shape, 0.3, stream);
+    cr_assert_eq(tp_graph_check(graph), TPUCL_OK);
+    tp_host_tensor tensor = {graph->nodes[id].dtype, shape, out};
+    cr_assert_eq(tp_reference_evaluate(&graph->nodes[id], NULL, context, &tensor), TPUCL_OK);
+    tp_graph_destroy(graph);
+}
+
+static void moments(const float *x, double *out_mean, double *out_variance)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < ELEMS; ++i)
+        sum += x[i];
+    for (int i = 0; i < ELEMS; ++i)
+        squares += (x[i] - sum / ELEMS) * (x[i] - sum / ELEMS);
+    *out_mean = sum / ELEMS;
+    *out_variance = squares / ELEMS;
+}
+
+/* Four standard errors of the mean and of the variance at 40000 draws. */
+Test(op_random, distributions)
+{
+    static float x[ELEMS];
+    static uint8_t flags[ELEMS];
+    const tp_eval_context context = {.seed = 42, .core = 3, .step = 7};
+    double mean, variance;
+    evaluate("uniform", TP_F32, 5, &context, x);
+    moments(x, &mean, &variance);
+    cr_expect(fabs(mean - 0.5) < 0.006 && fabs(variance - 1.0 / 12) < 0.0016, "%g %g", mean, variance);
+    for (int i = 0; i < ELEMS; ++i)
+        cr_assert(x[i] >= 0 && x[i] < 1);
+    evaluate("normal", TP_F32, 5, &context, x);
+    moments(x, &mean, &variance);
+    cr_expect(fabs(mean) < 0.02 && fabs(variance - 1) < 0.029, "%g %g", mean, variance);
+    evaluate("bernoulli", TP_PRED, 5, &context, flags);
+    int count = 0;
+    for (int i = 0; i < ELEMS; ++i) {
+        cr_assert_leq(flags[i], 1);
+        count += flags[i];
+    }
+    cr_expect(abs(count - 12000) < 370, "%d", count);
+}
+
+Test(op_random, every_key_counts)
+{
+    static float base[ELEMS], other[ELEMS];
+    const tp_eval_context key = {.seed = 42, .core = 3, .step = 7};
+    evaluate("uniform", TP_F32, 5, &key, base);
+    evaluate("uniform", TP_F32, 5, &key, other);
+    cr_expect_arr_eq(base, other, sizeof base);
+    const tp_eval_context keys[] = {{43, 3, 7}, {42 + (1ull << 32), 3, 7}, {42, 4, 7}, {42, 3, 8}, {42, 7, 3}, {42, 3, 7}};
+    for (int k = 0; k < 6; ++k) {
+        evaluate("uniform", TP_F32, k == 5 ? 6 : 5, &keys[k], other);
+        int equal = 0;
+        for (int i = 0; i < ELEMS; ++i)
+            equal += base[i] == other[i];
+        cr_expect_lt(equal, 10, "key %d: %d equal draws", k, equal);
+    }
+}
+
+Test(op_random, bf16_is_the_rounded_f32)
+{
+    static float wide[ELEMS];
+    static tp_bf16 narrow[ELEMS];
+    const tp_eval_context key = {.seed = 1};
+    evaluate("normal", TP_F32, 0, &key, wide);
+    evaluate("normal", TP_BF16, 0, &key, narrow);
+    for (int i = 0; i < ELEMS; ++i)
+        cr_assert_eq(narrow[i], tp_bf16_from_f32(wide[i]));
+}
+
+Test(init, distributions)
+{
+    static float x[ELEMS];
+    double mean, variance;
+    cr_assert_eq(tp_init_fill(TP_INIT_UNIFORM, -2, 4, "w", 9, TP_F32, ELEMS, x), TPUCL_OK);
+    moments(x, &mean, &variance);
+    cr_expect(fabs(mean - 1) < 0.035 && fabs(variance - 3) < 0.06, "%g %g", mean, variance);
+    cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 3, 0.5, "w", 9, TP_F32, ELEMS, x), TPUCL_OK);
+    moments(x, &mean, &variance);
+    cr_expect(fabs(mean - 3) < 0.01 && fabs(variance - 0.25) < 0.0072, "%g %g", mean, variance);
+    cr_assert_eq(tp_init_fill(TP_INIT_TRUNCATED_NORMAL, 3, 0.5, "w", 9, TP_F32, ELEMS, x), TPUCL_OK);
+    moments(x, &mean, &variance);
+    /* variance of a normal cut at two deviations: 0.7737 of the whole one's */
+    cr_expect(fabs(mean - 3) < 0.009 && fabs(variance - 0.7737 * 0.25) < 0.005, "%g %g", mean, variance);
+    for (int i = 0; i < ELEMS; ++i)
+        cr_assert(x[i] >= 2 && x[i] <= 4);
+}
+
+Test(init, name_and_seed_count)
+{
+    static float a[ELEMS], b[ELEMS];
+    cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "w", 9, TP_F32, ELEMS, a), TPUCL_OK);
+    cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "w", 9, TP_F32, ELEMS, b), TPUCL_OK);
+    cr_expect_arr_eq(a, b, sizeof a);
+    cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "v", 9, TP_F32, ELEMS, b), TPUCL_OK);
+    cr_expect_arr_neq(a, b, sizeof a);
+    cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "w", 10, TP_F32, ELEMS, b), TPUCL_OK);
+    cr_expect_arr_neq(a, b, sizeof a);
+}
+
+Test(init, constants_and_mistakes)
+{
+    int32_t ints[3];
+    tp_bf16 narrow[2];
+    cr_assert_eq(tp_init_fill(TP_INIT_CONSTANT, -7, 0, "n", 0, TP_S32, 3, ints), TPUCL_OK);
+    cr_expect_eq(ints[2], -7);
+    cr_assert_eq(tp_init_fill(TP_INIT_ONES, 0, 0, "n", 0, TP_BF16, 2, narrow), TPUCL_OK);
+    cr_expect_eq(narrow[1], 0x3f80);
+    cr_expect_eq(tp_init_fill(TP_INIT_CONSTANT, 0.5, 0, "n", 0, TP_S32, 3, ints), TPUCL_INVALID_ARGUMENT);
+    cr_expect_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "n", 0, TP_S32, 3, ints), TPUCL_INVALID_ARGUMENT);
+    cr_expect(strstr(tpucl_last_error()->message, "normal") && strstr(tpucl_last_error()->message, "s32"));
+    tp_init_kind kind;
+    cr_expect_eq(tp_init_kind_parse("truncated_normal", &kind), TPUCL_OK);
+    cr_expect_eq(kind, TP_INIT_TRUNCATED_NORMAL);
+    cr_expect_eq(tp_init_kind_parse("glorot", &kind), TPUCL_INVALID_ARGUMENT);
+}
