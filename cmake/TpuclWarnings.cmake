@@ -8,5 +8,6 @@ target_compile_options(tpucl_warnings INTERFACE
 target_compile_options(tpucl_warnings INTERFACE -ffp-contract=off) # the numeric contract: no hidden fma
 if(TPUCL_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # What sanitizers insert hides value ranges from gcc, which then warns about what cannot happen.
-    target_compile_options(tpucl_warnings INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized)
+    target_compile_options(tpucl_warnings INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized
+        -Wno-stringop-overflow -Wno-array-bounds)
 endif()
