@@ -31,13 +31,29 @@ static tpucl_status check_batch(int64_t batch)
 
 /* ---- forward ---- */
 
-/* "image", converted and scaled: f32 [batch, example...] */
 static tp_node_id add_image(tp_graph *graph, const tp_model *model, int64_t batch)
 {
     const tp_model_input *input = &model->input;
-    tp_node_id x =
-        tp_graph_add_input(graph, "image", input->dtype, with_batch(batch, &input->shape));
-    x = tp_op_convert(graph, x, TP_F32);
+    return tp_graph_add_input(graph, "image", input->dtype, with_batch(batch, &input->shape));
+}
+
+/* Zero in rows whose weight is 0. Their weight alone would keep them out of sums, but not a NaN or an
+ * infinity in them: 0 * NaN. */
+static tp_node_id clear_padding(tp_graph *graph, tp_node_id x, tp_node_id weight)
+{
+    static const int64_t batch_axis[] = {0};
+    if (x == TP_NO_NODE) return x;
+    const tp_shape shape = tp_graph_node(graph, x)->shape;
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
+    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
+    return tp_op_select(graph, tp_op_broadcast_in_dim(graph, counts, shape, batch_axis), x, zero);
+}
+
+/* Converted and scaled: f32 [batch, example...] */
+static tp_node_id scale_image(tp_graph *graph, const tp_model *model, tp_node_id image)
+{
+    const tp_model_input *input = &model->input;
+    tp_node_id x = tp_op_convert(graph, image, TP_F32);
     if (input->scale != 1.0) x = tp_op_multiply_scalar(graph, x, input->scale);
     if (input->offset != 0.0) x = tp_op_add_scalar(graph, x, input->offset);
     return x;
@@ -127,10 +143,13 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
     tp_dtype label_dtype;
     tp_shape label_shape;
     TP_TRY(tp_model_label(model, loss, batch, &label_dtype, &label_shape));
-    const tp_node_id x = add_image(graph, model, batch);
-    const tp_node_id label = tp_graph_add_input(graph, "label", label_dtype, label_shape);
+    tp_node_id image = add_image(graph, model, batch);
+    tp_node_id label = tp_graph_add_input(graph, "label", label_dtype, label_shape);
     const tp_shape rows = {.rank = 1, .dims = {batch}};
     const tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
+    if (model->input.dtype == TP_F32) image = clear_padding(graph, image, weight);
+    if (label_dtype == TP_F32) label = clear_padding(graph, label, weight);
+    const tp_node_id x = scale_image(graph, model, image);
     const forward_result forward = add_layers(graph, model, batch, is_training, x, weight);
     TP_TRY(tp_graph_check(graph));
 
@@ -228,7 +247,7 @@ failed:
 static tpucl_status fill_predict(tp_graph *graph, const tp_model *model, int64_t batch)
 {
     TP_TRY(check_batch(batch));
-    const tp_node_id x = add_image(graph, model, batch);
+    const tp_node_id x = scale_image(graph, model, add_image(graph, model, batch));
     const forward_result forward = add_layers(graph, model, batch, false, x, TP_NO_NODE);
     tp_graph_add_output(graph, "prediction", forward.result);
     return tp_graph_check(graph);

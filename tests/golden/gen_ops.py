@@ -8,24 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-F32 = np.float32
+from golden_values import F32, values
 
 
 # ---- numbers ----
-
-def value(seed, i):
-    """Input element i of stream `seed`: a 24-bit fraction in [-1, 1), the same in golden.h."""
-    h = (i * 2654435761 + seed * 40503 + 12345) & 0xFFFFFFFF
-    h ^= h >> 15
-    h = (h * 2246822519) & 0xFFFFFFFF
-    h ^= h >> 13
-    return F32(((h >> 8) - (1 << 23)) / (1 << 23))
-
-
-def values(seed, *shape):
-    n = int(np.prod(shape))
-    return np.array([value(seed, i) for i in range(n)], F32).reshape(shape)
-
 
 def bits(x):
     return np.asarray(x, F32).view(np.uint32)

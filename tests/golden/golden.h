@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inputs of golden cases: element i of stream `seed` is a fraction of 24 bits in [-1, 1), by the same
- * formula as value() in gen_ops.py, so that only results have to be stored.
+ * formula as value() in golden_values.py, so that only results have to be stored.
  */
 #ifndef TESTS_GOLDEN_GOLDEN_H
 #define TESTS_GOLDEN_GOLDEN_H

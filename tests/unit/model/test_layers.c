@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Single layers: precision policies, pooling, dropout, batch normalisation's statistics.
+ */
+#include "model_run.h"
+
+/* "prediction" of one f32 batch, with the variables as they start, or as `set` makes them. */
+typedef struct prediction {
+    model_run run;
+    tp_model *model;
+    const float *values;
+} prediction;
+
+static prediction predict(const char *layers, int rank, const int64_t *dims, int64_t batch,
+                          const tp_model_options *options, const float *image,
+                          void (*set)(const model_run *run))
+{
+    prediction p;
+    tp_graph *graph;
+    p.model = model_of(layers, f32_input(rank, dims), options);
+    EXPECT_OK(tp_model_build_predict(p.model, batch, &graph));
+    p.run = model_start(graph, 1, 0);
+    if (set) set(&p.run);
+    const void *in = image;
+    EXPECT_OK(tp_reference_step(p.run.reference, &in, 0));
+    p.values = model_output(&p.run, "prediction")->data;
+    return p;
+}
+
+static void done(prediction *p)
+{
+    model_stop(&p->run);
+    tp_model_destroy(p->model);
+}
+
+static int count_nodes(const tp_graph *graph, const char *op, tp_dtype dtype)
+{
+    int count = 0;
+    for (int32_t i = 0; i < graph->node_count; i++)
+        count += tp_node_is(&graph->nodes[i], op) && graph->nodes[i].dtype == dtype;
+    return count;
+}
+
+/* ---- policies ---- */
+
+static void set_kernel(const model_run *run)
+{
+    float *kernel = model_variable(run, "dense/kernel")->data;
+    kernel[0] = 1.00390625f; /* 1 + 2^-8: rounds to 1 in bf16 */
+    *(float *)model_variable(run, "dense/bias")->data = 0.0078125f; /* 2^-7 */
+}
+
+/* x * w + b = 1 * 1 + 2^-7 with operands rounded, 1.0117 in f32; the sum is rounded once. */
+Test(layers, mixed_bfloat16_rounds_operands_and_result)
+{
+    static const char dense[] = "{\"type\": \"Dense\", \"units\": 1}";
+    static const char own[] = "{\"type\": \"Dense\", \"units\": 1, \"dtype\": \"float32\"}";
+    const float x = 1.00390625f;
+    const int64_t one = 1;
+    prediction p = predict(dense, 1, &one, 1, &float32_options, &x, set_kernel);
+    cr_assert(p.values[0] == fmaf(x, x, 0) + 0.0078125f);
+    done(&p);
+    p = predict(dense, 1, &one, 1, &mixed_options, &x, set_kernel);
+    cr_assert(p.values[0] == 1.0078125f);
+    done(&p);
+    p = predict(own, 1, &one, 1, &mixed_options, &x, set_kernel);
+    cr_assert(p.values[0] == x * x + 0.0078125f, "a layer of its own dtype keeps it");
+    done(&p);
+    const tp_model_options passes = {TP_POLICY_FLOAT32, TP_PRECISION_DEFAULT};
+    p = predict(dense, 1, &one, 1, &passes, &x, set_kernel);
+    cr_assert(p.values[0] == 1.0078125f, "float32 with bf16 products");
+    done(&p);
+}
+
+/* One convert to bf16 for each variable that is multiplied with, shared by forward and backward pass. */
+Test(layers, one_convert_per_variable)
+{
+    tp_graph *graph;
+    tp_model *model = model_of("{\"type\": \"Dense\", \"units\": 8, \"activation\": \"relu\"},"
+                               "{\"type\": \"Dense\", \"units\": 3}",
+                               f32_input(1, (int64_t[]){4}), &mixed_options);
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_cross_shard one = {.shards = 1};
+    const tp_model_train train = {2, TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true,
+                                  &optimizer, &one};
+    EXPECT_OK(tp_model_build_train(model, &train, &graph));
+    int converts = 0;
+    for (int32_t i = 0; i < graph->node_count; i++) {
+        const tp_node *node = &graph->nodes[i];
+        converts += tp_node_is(node, "convert") && node->dtype == TP_BF16 &&
+                    tp_node_is(&graph->nodes[node->inputs[0]], "variable");
+    }
+    cr_assert(converts == 2, "%d", converts);
+    for (int32_t i = 0; i < graph->variable_count; i++)
+        cr_assert(graph->variables[i].dtype == TP_F32);
+    /* Gradients reach the sum over the cores unrounded: from a product or a reduction, not a convert. */
+    for (int32_t i = 0; i < graph->node_count; i++)
+        if (tp_node_is(&graph->nodes[i], "all_reduce"))
+            cr_assert(!tp_node_is(&graph->nodes[graph->nodes[i].inputs[0]], "convert"));
+    cr_assert(count_nodes(graph, "maximum", TP_BF16) == 1, "relu works on the rounded value");
+    tp_graph_destroy(graph);
+    tp_model_destroy(model);
+}
+
+/* ---- pooling ---- */
+
+Test(layers, averages_divide_by_cells_that_exist)
+{
+    static const float image[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    prediction p = predict("{\"type\": \"AveragePooling2D\", \"padding\": \"same\"}", 3,
+                           (int64_t[]){3, 3, 1}, 1, &float32_options, image, NULL);
+    const float same[] = {3, 4.5f, 7.5f, 9};
+    cr_assert(memcmp(p.values, same, sizeof same) == 0);
+    done(&p);
+    p = predict("{\"type\": \"AveragePooling2D\", \"strides\": 1}", 3, (int64_t[]){3, 3, 1}, 1,
+                &float32_options, image, NULL);
+    const float valid[] = {3, 4, 6, 7};
+    cr_assert(memcmp(p.values, valid, sizeof valid) == 0);
+    done(&p);
+    p = predict("{\"type\": \"GlobalAveragePooling2D\"}", 3, (int64_t[]){3, 3, 1}, 1,
+                &float32_options, image, NULL);
+    cr_assert(p.values[0] == 5);
+    done(&p);
+    p = predict("{\"type\": \"MaxPooling2D\", \"padding\": \"same\"}", 3, (int64_t[]){3, 3, 1}, 1,
+                &mixed_options, image, NULL);
+    const float largest[] = {5, 6, 8, 9};
+    cr_assert(memcmp(p.values, largest, sizeof largest) == 0);
+    done(&p);
+}
+
+/* ---- ReLU ---- */
+
+Test(layers, relu_arguments)
+{
+    static const float x[5] = {-4, 0.5f, 1, 3, 9};
+    const int64_t five = 5;
+    prediction p = predict("{\"type\": \"ReLU\", \"max_value\": 6, \"negative_slope\": 0.25,"
+                           " \"threshold\": 1}",
+                           1, &five, 1, &float32_options, x, NULL);
+    const float expected[] = {-1.25f, -0.125f, 1, 3, 6};
+    cr_assert(memcmp(p.values, expected, sizeof expected) == 0);
+    done(&p);
+    p = predict("{\"type\": \"ReLU\", \"max_value\": null}", 1, &five, 1, &float32_options, x,
+                NULL);
+    const float plain[] = {0, 0.5f, 1, 3, 9};
+    cr_assert(memcmp(p.values, plain, sizeof plain) == 0);
+    done(&p);
+}
+
+/* ---- Dropout ---- */
+
+Test(layers, dropout)
+{
+    enum { WIDTH = 4000 };
+    static float x[WIDTH], target[WIDTH];
+    const int64_t width = WIDTH;
+    for (int i = 0; i < WIDTH; i++)
+        x[i] = 1;
+    prediction p =
+        predict("{\"type\": \"Dropout\", \"rate\": 0.25}", 1, &width, 1, &float32_options, x, NULL);
+    cr_assert(memcmp(p.values, x, sizeof x) == 0, "prediction drops nothing");
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_cross_shard one = {.shards = 1};
+    const float weight = 1;
+    /* mean((y - 0)^2) of y = 4/3 with probability 3/4, else 0, is 4/3; its standard deviation over 4000
+     * elements is (16/9) * sqrt(3/16) / sqrt(4000) = 0.012. */
+    model_run run =
+        train_start(p.model, 1, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, &optimizer, &one);
+    model_step(&run, x, target, &weight, 0);
+    const float first = model_scalar(&run, "loss_sum");
+    model_step(&run, x, target, &weight, 1);
+    const float second = model_scalar(&run, "loss_sum");
+    model_step(&run, x, target, &weight, 0);
+    cr_assert(fabsf(first - 4.0f / 3) < 0.06f && fabsf(second - 4.0f / 3) < 0.06f, "%g %g",
+              (double)first, (double)second);
+    cr_assert(first != second, "every step draws anew");
+    cr_assert(first == model_scalar(&run, "loss_sum"), "a step can be repeated");
+    model_stop(&run);
+    done(&p);
+}
+
+/* ---- BatchNormalization ---- */
+
+static void set_norm(const model_run *run)
+{
+    *(float *)model_variable(run, "batch_normalization/gamma")->data = 2;
+    *(float *)model_variable(run, "batch_normalization/beta")->data = 1;
+    *(float *)model_variable(run, "batch_normalization/moving_mean")->data = 3;
+    *(float *)model_variable(run, "batch_normalization/moving_variance")->data = 4;
+}
+
+Test(layers, batch_normalisation_predicts_with_moving_statistics)
+{
+    const float x = 5;
+    const int64_t one = 1;
+    prediction p = predict("{\"type\": \"BatchNormalization\", \"epsilon\": 0}", 1, &one, 1,
+                           &float32_options, &x, set_norm);
+    cr_assert(p.values[0] == (5 - 3) / 2.0f * 2 + 1);
+    done(&p);
+}
+
+/* Three cores of two rows, one feature: core 0 has 2 and 4, core 1 has 10 alone, core 2 nothing. Means 3 and
+ * 10, variances 1 and 0; over all three examples: mean (2*3 + 10) / 3, variance 2 * 1 / 3. */
+Test(layers, batch_normalisation_counts_examples)
+{
+    static const float image[6] = {2, 4, 10, NAN, NAN, NAN}, weight[6] = {1, 1, 1, 0, 0, 0};
+    static const float target[6] = {0};
+    const tp_cross_shard three = {.shards = 3};
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    optimizer.learning_rate = 1e-3;
+    tp_model *model =
+        model_of("{\"type\": \"BatchNormalization\", \"momentum\": 0.75, \"epsilon\": 0.0625}",
+                 f32_input(1, (int64_t[]){1}), &float32_options);
+    model_run run =
+        train_start(model, 2, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, &optimizer, &three);
+    model_step(&run, image, target, weight, 0);
+    /* Normalised: +-1 / sqrt(1.0625) on core 0, 0 on core 1; squared losses add up to 2 / 1.0625. */
+    cr_assert(fabsf(model_scalar(&run, "loss_sum") - 2 / 1.0625f) < 1e-6f);
+    const float mean = *(float *)model_variable(&run, "batch_normalization/moving_mean")->data;
+    const float variance =
+        *(float *)model_variable(&run, "batch_normalization/moving_variance")->data;
+    cr_assert(fabsf(mean - 0.25f * 16 / 3) < 1e-6f, "%g", (double)mean);
+    cr_assert(fabsf(variance - (0.75f + 0.25f * 2 / 3)) < 1e-6f, "%g", (double)variance);
+    const float gamma = *(float *)model_variable(&run, "batch_normalization/gamma")->data;
+    cr_assert(gamma < 1 && gamma > 0.9f, "the gradient is finite: %g", (double)gamma);
+    model_stop(&run);
+    tp_model_destroy(model);
+}
+
+Test(layers, frozen_batch_normalisation_does_not_move)
+{
+    static const float image[2] = {2, 4}, weight[2] = {1, 1}, target[2] = {0};
+    const tp_cross_shard one = {.shards = 1};
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    tp_model *model = model_of("{\"type\": \"BatchNormalization\", \"trainable\": false}",
+                               f32_input(1, (int64_t[]){1}), &float32_options);
+    model_run run =
+        train_start(model, 2, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, &optimizer, &one);
+    model_step(&run, image, target, weight, 0);
+    cr_assert(*(float *)model_variable(&run, "batch_normalization/moving_mean")->data == 0);
+    cr_assert(*(float *)model_variable(&run, "batch_normalization/moving_variance")->data == 1);
+    cr_assert(model_scalar(&run, "loss_sum") > 10, "normalised with the moving statistics");
+    model_stop(&run);
+    tp_model_destroy(model);
+}
