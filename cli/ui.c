@@ -169,12 +169,14 @@ void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t do
     double elapsed = (double)(now - progress->begin_ns) * 1e-9;
     double left = worked > 0 ? elapsed / (double)worked * (double)(total - done) : 0;
     int filled = total > 0 ? (int)(done * BAR / total) : 0;
-    char bar[BAR + 1], line[512], eta[TP_UI_TEXT_BYTES], rate[TP_UI_TEXT_BYTES];
+    char bar[BAR + 1], line[512], speed[64] = "", eta[TP_UI_TEXT_BYTES], rate[TP_UI_TEXT_BYTES];
     memset(bar, ' ', BAR);
     memset(bar, '=', (size_t)filled);
     bar[BAR] = '\0';
-    snprintf(line, sizeof line, "%s [%s] %3d%%  %s%s/s  left %s  %s", label, bar,
-             total > 0 ? (int)(done * 100 / total) : 0, tp_ui_count(units_per_second, rate), unit,
+    if (units_per_second > 0)
+        snprintf(speed, sizeof speed, "  %s%s/s", tp_ui_count(units_per_second, rate), unit);
+    snprintf(line, sizeof line, "%s [%s] %3d%%%s  left %s  %s", label, bar,
+             total > 0 ? (int)(done * 100 / total) : 0, speed,
              worked > 0 ? tp_ui_duration(left, eta) : "?", detail);
     fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
     fflush(stderr);

@@ -33,6 +33,55 @@ TPUCL_API const char *tpucl_device_list_note(const tpucl_device_list *list, int3
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_json(const tpucl_device_list *list,
                                                                int32_t only, char **out_text);
 
+/* ---- verify ---- */
+/* Whether a device reproduces the bits of the numeric contract. */
+typedef struct tpucl_verify_check {
+    const char *name;    /* of the case: a product, a graph */
+    const char *variant; /* the kernel that was checked */
+    const char *status;  /* "passed", "failed", "skipped" */
+    const char *reason;  /* why it failed or was skipped, or NULL */
+    double seconds;
+} tpucl_verify_check;
+
+typedef struct tpucl_verify_options {
+    size_t struct_size;
+    const char *device;  /* selector; default as everywhere */
+    bool quick;          /* leave out the cases that take long */
+    const char *variant; /* only this kernel variant; default all */
+    /* Called after each check; may be NULL. */
+    void (*progress)(void *user, const tpucl_verify_check *check, int32_t done, int32_t total);
+    void *user;
+} tpucl_verify_options;
+
+static inline tpucl_verify_options tpucl_verify_options_default(void)
+{
+    tpucl_verify_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    return options;
+}
+
+typedef struct tpucl_verify_summary {
+    tpucl_device_info device;
+    int32_t checks, passed, failed, skipped;
+    bool exact; /* every kind of product has a variant that is right here, and all graphs agree */
+} tpucl_verify_summary;
+
+typedef struct tpucl_verify_report tpucl_verify_report;
+
+/* Failing checks are no failure of the call. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_verify(const tpucl_verify_options *options,
+                                                     tpucl_verify_report **out_report);
+TPUCL_API void tpucl_verify_report_destroy(tpucl_verify_report *report);
+TPUCL_API const tpucl_verify_summary *
+tpucl_verify_report_summary(const tpucl_verify_report *report);
+/* Borrowed from the report; `name` is NULL past the end. */
+TPUCL_API tpucl_verify_check tpucl_verify_report_check(const tpucl_verify_report *report,
+                                                       int32_t index);
+/* As docs/json.md describes it; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_verify_report_json(const tpucl_verify_report *report,
+                                                                 char **out_text);
+
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */
 TPUCL_API const char *tpucl_topology_name(int32_t index);
