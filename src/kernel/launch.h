@@ -8,8 +8,9 @@
  *
  * Cores. A program is for one core; the executor runs it for a wave of cores at once by multiplying
  * global[2] by the number of cores in the wave. `grid_z` is global[2] of a single core: a kernel finds its
- * core (counted within the wave) as get_group_id(2) / grid_z, its own z as get_group_id(2) % grid_z.
- * local[2] is always 1. A launch over replicated tensors only (is_per_core false) runs once per device.
+ * core (counted within the wave) as get_global_id(2) / grid_z, its own z as get_global_id(2) % grid_z. (Not
+ * get_group_id: where the driver chooses the local size, it may cut dimension 2 as well.)
+ * local[2] is 1 or left to the driver. A launch over replicated tensors only (is_per_core false) runs once per device.
  */
 #ifndef TP_KERNEL_LAUNCH_H
 #define TP_KERNEL_LAUNCH_H
@@ -34,7 +35,7 @@ typedef enum tp_arg_kind {
 typedef struct tp_kernel_arg {
     tp_arg_kind kind;
     int32_t tensor;
-    bool is_written; /* TP_ARG_TENSOR: the launch stores into it (it may read it, too) */
+    bool is_written;       /* TP_ARG_TENSOR: the launch stores into it (it may read it, too) */
     uint64_t offset_elems; /* TP_ARG_TENSOR: added to the buffer's own offset */
     union {
         int32_t s32;
@@ -53,14 +54,15 @@ typedef enum tp_launch_kind {
 typedef struct tp_library_gemm {
     int64_t batch, m, n, k;
     bool transpose_a, transpose_b;
-    int64_t lda, ldb, ldc;                      /* elements */
-    int64_t stride_a, stride_b, stride_c;       /* elements from one batch entry to the next */
+    int64_t lda, ldb, ldc;                /* elements */
+    int64_t stride_a, stride_b, stride_c; /* elements from one batch entry to the next */
 } tp_library_gemm;
 
 typedef struct tp_launch {
     tp_launch_kind kind;
-    const char *label;   /* for listings and traces: "dense_1/dot_general mxu_register 14x32" */
-    const char *source;  /* OpenCL C with #include lines still in it; borrowed from the owner's arena */
+    const char *label; /* for listings and traces: "dense_1/dot_general mxu_register 14x32" */
+    const char
+        *source; /* OpenCL C with #include lines still in it; borrowed from the owner's arena */
     const char *options; /* "-DTILE_M=14 ...", may be "" */
     const char *entry;   /* kernel name in `source` */
     const tp_kernel_arg *args;
@@ -69,7 +71,8 @@ typedef struct tp_launch {
     size_t grid_z;              /* global[2] for one core */
     bool is_per_core;
     tp_library_gemm gemm;
-    double flops, bytes; /* per core, for reports: 2 per multiply-add; bytes read and written once */
+    double flops,
+        bytes; /* per core, for reports: 2 per multiply-add; bytes read and written once */
 } tp_launch;
 
 #endif

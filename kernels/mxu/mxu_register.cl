@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mxu_register: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
+ * computes  every kind of product, one block of k and one precision pass per unit (operands.clh)
+ * layout    B packed by mxu_pack_b: [part][entry][tile][k][TILE_N], f32, rounded, zeros past N.
+ *           A as it is: a work-group packs the panel that it needs into local memory (panel.clh), so
+ *           patches of a convolution are never stored whole. With PANEL_IS_PACKED A is the output of
+ *           mxu_pack_a: [unit * entry][panel][...].
+ *
+ *                       n: tiles of TILE_N
+ *                      +----+----+----+----+      a work-group does one panel and the tiles
+ *            k         |    |    |    |    | k    t0 .. t1 of it, one after the other: the panel stays
+ *          +-------+   |    |    |    |    |      in the cache, B streams through it
+ *   TILE_M | panel |   +----+----+----+----+
+ *          +-------+   | TILE_M x TILE_N sums in registers
+ *
+ * requires  nothing, but pays where vectors are explicit: CPU devices; local memory for a panel
+ * knobs     TILE_M           rows of the register tile, 1 to 16
+ *           VECTOR_WIDTH     4, 8, 16: floats per vector register
+ *           TILE_VECTORS     vectors per row; TILE_N = TILE_VECTORS * VECTOR_WIDTH, a multiple of 16
+ *           PANEL_BY_ROW     panel layout, see panel.clh
+ *           PANEL_IS_PACKED  1: A comes packed
+ * work      one work-item per group; groups = panels, shares of the tiles of n, units * batch * cores
+ * numerics  every output: chunk sums in one register each, from +0 in rising k; chunks added in rising order
+ * fallback  mxu_direct for tiny sizes, mxu_reference
+ */
+#ifndef TILE_M
+#define TILE_M 8
+#endif
+#ifndef VECTOR_WIDTH
+#define VECTOR_WIDTH 16
+#endif
+#ifndef TILE_VECTORS
+#define TILE_VECTORS 2
+#endif
+#ifndef PANEL_IS_PACKED
+#define PANEL_IS_PACKED 0
+#endif
+#include "mxu/operands.clh"
+#include "mxu/rows.clh"
+#if PANEL_IS_PACKED
+#define PANEL_SPACE global const
+#include "mxu/panel.clh"
+typedef float mxu_source_t;
+#else
+#include "mxu/panel_pack.clh"
+typedef mxu_a_t mxu_source_t;
+#endif
+#ifndef TP_EPILOGUE_PARAMS
+#include "mxu/epilogue_plain.clh"
+#endif
+
+#define TILE_N (TILE_VECTORS * VECTOR_WIDTH)
+
+#if VECTOR_WIDTH == 16
+typedef float16 mxu_vector;
+#define LOAD_VECTOR(i, ptr) vload16(i, ptr)
+#elif VECTOR_WIDTH == 8
+typedef float8 mxu_vector;
+#define LOAD_VECTOR(i, ptr) vload8(i, ptr)
+#else
+typedef float4 mxu_vector;
+#define LOAD_VECTOR(i, ptr) vload4(i, ptr)
+#endif
+
+/* One row of the tile: its accumulators, one step of k, and what becomes of a chunk's sums. `sums` keeps the
+ * block's sums in memory; it is touched once in 128 steps. */
+#if TILE_VECTORS == 1
+#define LOAD_B const mxu_vector b0 = LOAD_VECTOR(0, b_ptr);
+#define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f;
+#define STEP(r)                                                                                    \
+    sum_##r##_0 = MXU_FMA((mxu_vector)(a_ptr[r * PANEL_ROW_STEP]), b0, sum_##r##_0);
+#define STORE_FIRST(r) sums[r] = sum_##r##_0;
+#define ADD(r) sums[r] = sums[r] + sum_##r##_0;
+#elif TILE_VECTORS == 2
+#define LOAD_B const mxu_vector b0 = LOAD_VECTOR(0, b_ptr), b1 = LOAD_VECTOR(1, b_ptr);
+#define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f;
+#define STEP(r)                                                                                    \
+    {                                                                                              \
+        const mxu_vector a_value = (mxu_vector)(a_ptr[r * PANEL_ROW_STEP]);                        \
+        sum_##r##_0 = MXU_FMA(a_value, b0, sum_##r##_0);                                           \
+        sum_##r##_1 = MXU_FMA(a_value, b1, sum_##r##_1);                                           \
+    }
+#define STORE_FIRST(r)                                                                             \
+    sums[2 * r] = sum_##r##_0;                                                                     \
+    sums[2 * r + 1] = sum_##r##_1;
+#define ADD(r)                                                                                     \
+    sums[2 * r] = sums[2 * r] + sum_##r##_0;                                                       \
+    sums[2 * r + 1] = sums[2 * r + 1] + sum_##r##_1;
+#else
+#define LOAD_B                                                                                     \
+    const mxu_vector b0 = LOAD_VECTOR(0, b_ptr), b1 = LOAD_VECTOR(1, b_ptr),                       \
+                     b2 = LOAD_VECTOR(2, b_ptr), b3 = LOAD_VECTOR(3, b_ptr);
+#define CLEAR(r)                                                                                   \
+    mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f, sum_##r##_2 = 0.0f, sum_##r##_3 = 0.0f;
+#define STEP(r)                                                                                    \
+    {                                                                                              \
+        const mxu_vector a_value = (mxu_vector)(a_ptr[r * PANEL_ROW_STEP]);                        \
+        sum_##r##_0 = MXU_FMA(a_value, b0, sum_##r##_0);                                           \
+        sum_##r##_1 = MXU_FMA(a_value, b1, sum_##r##_1);                                           \
+        sum_##r##_2 = MXU_FMA(a_value, b2, sum_##r##_2);                                           \
+        sum_##r##_3 = MXU_FMA(a_value, b3, sum_##r##_3);                                           \
+    }
+#define STORE_FIRST(r)                                                                             \
+    sums[4 * r] = sum_##r##_0;                                                                     \
+    sums[4 * r + 1] = sum_##r##_1;                                                                 \
+    sums[4 * r + 2] = sum_##r##_2;                                                                 \
+    sums[4 * r + 3] = sum_##r##_3;
+#define ADD(r)                                                                                     \
+    sums[4 * r] = sums[4 * r] + sum_##r##_0;                                                       \
+    sums[4 * r + 1] = sums[4 * r + 1] + sum_##r##_1;                                               \
+    sums[4 * r + 2] = sums[4 * r + 2] + sum_##r##_2;                                               \
+    sums[4 * r + 3] = sums[4 * r + 3] + sum_##r##_3;
+#endif
+
+/* Columns 16*i .. 16*i+15 of row r, as the epilogue takes them. */
+#if VECTOR_WIDTH == 16
+#define SUMS_16(r, i) sums[(r)*TILE_VECTORS + (i)]
+#elif VECTOR_WIDTH == 8
+#define SUMS_16(r, i)                                                                              \
+    (float16)(sums[(r)*TILE_VECTORS + 2 * (i)], sums[(r)*TILE_VECTORS + 2 * (i) + 1])
+#else
+#define SUMS_16(r, i)                                                                              \
+    (float16)(sums[(r)*TILE_VECTORS + 4 * (i)], sums[(r)*TILE_VECTORS + 4 * (i) + 1],              \
+              sums[(r)*TILE_VECTORS + 4 * (i) + 2], sums[(r)*TILE_VECTORS + 4 * (i) + 3])
+#endif
+
+static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_place place,
+                               uint m0, uint n0, uint size_m, uint size_n)
+{
+    const uint rows = min((uint)TILE_M, size_m - m0);
+    for (uint r = 0; r < rows; r++) {
+        for (uint i = 0; i < TILE_N / 16; i++) {
+            const uint n = n0 + 16 * i;
+            const float16 value = MXU_FINISH_16(SUMS_16(r, i));
+            if (n + 16 <= size_n) {
+                tp_epilogue_16(TP_EPILOGUE_PASS, place.core, place.z, m0 + r, n, value);
+            } else {
+                float column[16];
+                vstore16(value, 0, column);
+                for (uint j = 0; n + j < size_n; j++)
+                    tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m0 + r, n + j, column[j]);
+            }
+        }
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const float, b), TP_EPILOGUE_PARAMS,
+             MXU_PARAMS, local float *scratch)
+{
+    const uint panel_index = get_group_id(0), m0 = panel_index * TILE_M;
+    const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
+    const uint chunks = (place.k_end - place.k_begin + MXU_CHUNK - 1) / MXU_CHUNK;
+
+#if PANEL_IS_PACKED
+    /* all blocks have the place of the longest */
+    const uint panel_chunks = (min(size_k, MXU_BLOCK) + MXU_CHUNK - 1) / MXU_CHUNK;
+    mxu_panel panel = TP_AT(a, place.core) + ((ulong)place.z * get_num_groups(0) + panel_index) *
+                                                 panel_chunks * PANEL_CHUNK_STEP;
+#else
+    mxu_panel panel = scratch;
+    mxu_pack_panel(panel, TP_AT(a, place.core) + place.entry * a_stride_batch, m0, size_m,
+                   place.k_begin, place.k_end, a_stride_outer, a_stride_inner,
+                   MXU_A_PART(place.pass));
+#endif
+
+    const uint tiles = (size_n + TILE_N - 1) / TILE_N;
+    const uint share = (tiles + get_num_groups(1) - 1) / get_num_groups(1);
+    const uint first_tile = get_group_id(1) * share, last_tile = min(tiles, first_tile + share);
+    for (uint tile = first_tile; tile < last_tile; tile++) {
+        const ulong slice = ((ulong)MXU_B_PART(place.pass) * batch + place.entry) * tiles + tile;
+        global const float *b_ptr = TP_AT(b, place.core) + (slice * size_k + place.k_begin) * TILE_N;
+        mxu_vector sums[TILE_M * TILE_VECTORS];
+        for (uint chunk = 0; chunk < chunks; chunk++) {
+            mxu_panel a_ptr = panel + chunk * PANEL_CHUNK_STEP;
+            const uint steps =
+                min(MXU_CHUNK, place.k_end - place.k_begin - chunk * MXU_CHUNK);
+            MXU_ROWS(CLEAR)
+            for (uint i = 0; i < steps; i++) {
+                LOAD_B
+                MXU_ROWS(STEP)
+                a_ptr += PANEL_K_STEP;
+                b_ptr += TILE_N;
+            }
+            if (chunk == 0) {
+                MXU_ROWS(STORE_FIRST)
+            } else {
+                MXU_ROWS(ADD)
+            }
+        }
+        finish_tile(TP_EPILOGUE_PASS, sums, place, m0, tile * TILE_N, size_m, size_n);
+    }
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans the variants that read their operands where they are: kernels/mxu/mxu_local.cl, mxu_direct.cl and
+ * mxu_reference.cl.
+ */
+#include "kernel/mxu_plan.h"
+
+static double operand_bytes(const tp_mxu_problem *problem)
+{
+    return tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) + tp_mxu_c_bytes(problem);
+}
+
+static bool b_runs_along_n(const tp_mxu_problem *problem)
+{
+    return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
+}
+
+static bool a_runs_along_m(const tp_mxu_problem *problem)
+{
+    return problem->kind == TP_MXU_CONV_FILTER_GRAD ||
+           (problem->kind == TP_MXU_DOT && problem->a.stride_outer == 1);
+}
+
+/* ---- local: 16 x 16 work-items, 4 x 4 outputs each, 2 x 2 where the result is small ---- */
+
+#define LOCAL_THREADS 16
+#define LOCAL_TILE_K 16
+
+static int outputs_per_item(int64_t extent)
+{
+    return extent <= 2 * LOCAL_THREADS ? 2 : 4;
+}
+
+static int64_t local_bytes(const tp_mxu_problem *problem)
+{
+    const int64_t rows = LOCAL_THREADS * outputs_per_item(problem->m);
+    const int64_t columns = LOCAL_THREADS * outputs_per_item(problem->n);
+    return LOCAL_TILE_K * (rows + columns + 2) * 4;
+}
+
+static tpucl_status decline_local(const tp_mxu_builder *builder, bool is_forced,
+                                  const char **out_reason)
+{
+    const tp_device_caps *caps = builder->caps;
+    const uint64_t items = LOCAL_THREADS * LOCAL_THREADS;
+    const uint64_t bytes = (uint64_t)local_bytes(builder->problem);
+    TP_TRY(tp_mxu_check_units(builder, out_reason));
+    if (*out_reason != NULL) return TPUCL_OK;
+    if (caps->max_work_group_size < items || caps->local_memory_bytes < bytes) {
+        *out_reason = tp_arena_printf(builder->arena,
+                                      "needs groups of %llu work-items and %llu bytes of local "
+                                      "memory, the device has %llu and %llu",
+                                      (unsigned long long)items, (unsigned long long)bytes,
+                                      (unsigned long long)caps->max_work_group_size,
+                                      (unsigned long long)caps->local_memory_bytes);
+        return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
+    }
+    if (is_forced) return TPUCL_OK;
+    if (caps->local_memory_is_ordinary)
+        *out_reason = "the device's local memory is ordinary memory, staging gains nothing";
+    else if (builder->problem->m < LOCAL_THREADS || builder->problem->n < 8)
+        *out_reason = "m or n is a small part of a tile";
+    return TPUCL_OK;
+}
+
+static tpucl_status plan_local(tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const int thread_m = outputs_per_item(problem->m), thread_n = outputs_per_item(problem->n);
+    const int tile_m = thread_m * LOCAL_THREADS, tile_n = thread_n * LOCAL_THREADS;
+    const char *what = tp_arena_printf(builder->arena, "mxu_local %dx%d", tile_m, tile_n);
+    const char *options = tp_arena_printf(
+        builder->arena,
+        "-DTHREADS_M=%d -DTHREADS_N=%d -DTHREAD_M=%d -DTHREAD_N=%d -DTILE_K=%d -DA_RUNS_ALONG_M=%d"
+        " -DB_RUNS_ALONG_N=%d",
+        LOCAL_THREADS, LOCAL_THREADS, thread_m, thread_n, LOCAL_TILE_K, a_runs_along_m(problem),
+        b_runs_along_n(problem));
+    if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
+    const tp_mxu_launch launch = {
+        .what = what,
+        .text = "mxu/mxu_local.cl",
+        .options = options,
+        .entry = "mxu_local",
+        .global = {(size_t)(tp_mxu_ceil_div(problem->n, tile_n) * LOCAL_THREADS),
+                   (size_t)(tp_mxu_ceil_div(problem->m, tile_m) * LOCAL_THREADS), 1},
+        .local = {LOCAL_THREADS, LOCAL_THREADS, 1},
+        .bytes = operand_bytes(problem),
+    };
+    return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor,
+                              local_bytes(problem));
+}
+
+const tp_mxu_variant tp_mxu_variant_local = {"mxu_local", decline_local, plan_local};
+
+/* ---- direct ---- */
+
+#define DIRECT_ROWS 4
+
+static tpucl_status decline_direct(const tp_mxu_builder *builder, bool is_forced,
+                                   const char **out_reason)
+{
+    (void)is_forced;
+    return tp_mxu_check_units(builder, out_reason);
+}
+
+static tpucl_status plan_direct(tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const int columns = builder->caps->preferred_float_vector >= 4 ? 16 : 1;
+    const int rows = problem->m < DIRECT_ROWS ? (int)problem->m : DIRECT_ROWS;
+    const char *what = tp_arena_printf(builder->arena, "mxu_direct %dx%d", rows, columns);
+    const char *options =
+        tp_arena_printf(builder->arena, "-DTILE_M=%d -DCOLUMNS=%d -DB_RUNS_ALONG_N=%d", rows,
+                        columns, b_runs_along_n(problem));
+    if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
+    const tp_mxu_launch launch = {
+        .what = what,
+        .text = "mxu/mxu_direct.cl",
+        .options = options,
+        .entry = "mxu_direct",
+        .global = {(size_t)tp_mxu_ceil_div(problem->n, columns),
+                   (size_t)tp_mxu_ceil_div(problem->m, rows), 1},
+        .bytes = operand_bytes(problem),
+    };
+    return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor, 16);
+}
+
+const tp_mxu_variant tp_mxu_variant_direct = {"mxu_direct", decline_direct, plan_direct};
+
+/* ---- reference: passes and blocks are loops in the kernel, so it is never split ---- */
+
+static tpucl_status decline_reference(const tp_mxu_builder *builder, bool is_forced,
+                                      const char **out_reason)
+{
+    (void)builder;
+    (void)is_forced;
+    (void)out_reason;
+    return TPUCL_OK;
+}
+
+static tpucl_status plan_reference(tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const tp_mxu_launch launch = {
+        .what = "mxu_reference",
+        .text = "mxu/mxu_reference.cl",
+        .options = "",
+        .entry = "mxu_reference",
+        .global = {(size_t)problem->n, (size_t)problem->m, 1},
+        .handles_units = true,
+        .bytes = operand_bytes(problem),
+    };
+    return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor, 16);
+}
+
+const tp_mxu_variant tp_mxu_variant_reference = {"mxu_reference", decline_reference,
+                                                 plan_reference};

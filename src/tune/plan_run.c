@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See plan_run.h.
+ */
+#include "tune/plan_run.h"
+
+#include <string.h>
+#include "core/alloc.h"
+#include "core/arena.h"
+#include "device/buffer.h"
+#include "device/clblast.h"
+#include "kernel/source.h"
+
+/* Behind each part; a multiple of every element size and of a cache line. */
+#define GAP_BYTES 256
+
+static size_t tensor_bytes(const tp_plan_tensor *tensor)
+{
+    return tensor->parts * tensor->pitch_elements * tensor->element_bytes;
+}
+
+tpucl_status tp_plan_tensor_create(tp_device *device, const char *label, size_t element_bytes,
+                                   size_t elements, size_t parts, tp_plan_tensor *out_tensor)
+{
+    const unsigned char pattern = TP_GUARD_PATTERN;
+    *out_tensor = (tp_plan_tensor){NULL, element_bytes, elements, parts,
+                                   elements + GAP_BYTES / element_bytes};
+    const size_t bytes = tensor_bytes(out_tensor);
+    TP_TRY(tp_buffer_create(device, bytes, label, &out_tensor->buffer));
+    TP_TRY(
+        tp_buffer_fill(out_tensor->buffer, 0, bytes, &pattern, 1, TP_LANE_COMPUTE, NULL, 0, NULL));
+    return TPUCL_OK;
+}
+
+void tp_plan_tensor_deinit(tp_plan_tensor *tensor)
+{
+    tp_buffer_release(tensor->buffer);
+    tensor->buffer = NULL;
+}
+
+static size_t part_offset(const tp_plan_tensor *tensor, size_t part)
+{
+    return part * tensor->pitch_elements * tensor->element_bytes;
+}
+
+tpucl_status tp_plan_tensor_write(tp_plan_tensor *tensor, size_t part, const void *elements)
+{
+    return tp_buffer_write(tensor->buffer, part_offset(tensor, part), elements,
+                           tensor->elements * tensor->element_bytes);
+}
+
+tpucl_status tp_plan_tensor_read(tp_plan_tensor *tensor, size_t part, void *out_elements)
+{
+    return tp_buffer_read(tensor->buffer, part_offset(tensor, part), out_elements,
+                          tensor->elements * tensor->element_bytes);
+}
+
+tpucl_status tp_plan_tensor_check(tp_plan_tensor *tensor)
+{
+    TP_TRY(tp_buffer_check_guards(tensor->buffer));
+    for (size_t part = 0; part < tensor->parts; part++) {
+        unsigned char gap[GAP_BYTES];
+        const size_t begin = part_offset(tensor, part) + tensor->elements * tensor->element_bytes;
+        TP_TRY(tp_buffer_read(tensor->buffer, begin, gap, sizeof gap));
+        for (size_t i = 0; i < sizeof gap; i++)
+            if (gap[i] != TP_GUARD_PATTERN)
+                return TP_FAIL(TPUCL_NOT_EXACT,
+                               "'%s': byte %zu behind the end of part %zu was overwritten",
+                               tp_buffer_label(tensor->buffer), i, part);
+    }
+    return TPUCL_OK;
+}
+
+/* ---- launches ---- */
+
+typedef struct bound {
+    const tp_launch *launch;
+    tp_device_kernel *kernel;
+    size_t global[3];
+} bound;
+
+struct tp_plan_run {
+    tp_device *device;
+    tp_plan_tensor *tensors;
+    int32_t count, cores;
+    bound *items;
+};
+
+/* From one core's part to the next; 0 for what stands once. */
+static uint64_t core_stride(const tp_plan_tensor *tensor)
+{
+    return tensor->parts > 1 ? tensor->pitch_elements : 0;
+}
+
+static tpucl_status set_arg(tp_device_kernel *kernel, uint32_t *index, const tp_kernel_arg *arg,
+                            const tp_plan_tensor *tensors)
+{
+    switch (arg->kind) {
+    case TP_ARG_TENSOR: {
+        const tp_plan_tensor *tensor = &tensors[arg->tensor];
+        const uint64_t offset = arg->offset_elems, stride = core_stride(tensor);
+        TP_TRY(tp_device_kernel_set_buffer(kernel, (*index)++, tensor->buffer));
+        TP_TRY(tp_device_kernel_set_bytes(kernel, (*index)++, &offset, sizeof offset));
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &stride, sizeof stride);
+    }
+    case TP_ARG_LOCAL:
+        return tp_device_kernel_set_local(kernel, (*index)++, (size_t)arg->u64);
+    case TP_ARG_U64:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u64, sizeof arg->u64);
+    case TP_ARG_S32:
+    case TP_ARG_U32:
+    case TP_ARG_F32:
+        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u32, sizeof arg->u32);
+    case TP_ARG_CORE_BASE:
+    case TP_ARG_CORE_STEP:
+    case TP_ARG_STEP:
+    case TP_ARG_SEED:
+    default:
+        return TP_FAIL(TPUCL_UNSUPPORTED,
+                       "argument %u depends on a training run, which there is none here", *index);
+    }
+}
+
+static tpucl_status bind(tp_plan_run *run, const tp_launch *launch, tp_arena *arena, bound *out)
+{
+    tp_device_program *program = NULL;
+    tpucl_status status = TPUCL_OK;
+    const char *source = NULL;
+    out->launch = launch;
+    if (launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return TPUCL_OK;
+    memcpy(out->global, launch->global, sizeof out->global);
+    if (launch->is_per_core) out->global[2] *= (size_t)run->cores;
+
+    TP_TRY(tp_kernel_source_expand(launch->source, arena, &source));
+    const tp_device_program_source text = {launch->label, source, launch->options};
+    TP_TRY(tp_device_program_build(run->device, &text, &program));
+    TP_TRY_GOTO(status, tp_device_kernel_create(program, launch->entry, &out->kernel), done);
+    uint32_t index = 0;
+    for (int32_t i = 0; i < launch->arg_count; i++)
+        TP_TRY_GOTO(status, set_arg(out->kernel, &index, &launch->args[i], run->tensors), done);
+done:
+    tp_device_program_release(program);
+    return status;
+}
+
+tpucl_status tp_plan_run_create(tp_device *device, const tp_launch *launches, int32_t count,
+                                tp_plan_tensor *tensors, int32_t cores, tp_plan_run **out_run)
+{
+    tpucl_status status = TPUCL_OK;
+    tp_arena *arena = NULL;
+    tp_plan_run *run = tp_alloc_zero(sizeof *run);
+    if (run == NULL) return TPUCL_OUT_OF_MEMORY;
+    *run = (tp_plan_run){device, tensors, count, cores, NULL};
+    run->items = tp_alloc_array((size_t)count, sizeof *run->items);
+    if (run->items == NULL) {
+        status = TPUCL_OUT_OF_MEMORY;
+        goto done;
+    }
+    TP_TRY_GOTO(status, tp_arena_create(0, &arena), done);
+    for (int32_t i = 0; i < count; i++)
+        TP_TRY_GOTO(status, bind(run, &launches[i], arena, &run->items[i]), done);
+    *out_run = run;
+    run = NULL;
+done:
+    tp_arena_destroy(arena);
+    tp_plan_run_destroy(run);
+    return status;
+}
+
+void tp_plan_run_destroy(tp_plan_run *run)
+{
+    if (run == NULL) return;
+    for (int32_t i = 0; run->items != NULL && i < run->count; i++)
+        tp_device_kernel_destroy(run->items[i].kernel);
+    tp_free(run->items);
+    tp_free(run);
+}
+
+static tpucl_status enqueue_library(tp_plan_run *run, const tp_launch *launch)
+{
+    const tp_library_gemm *g = &launch->gemm;
+    tp_plan_tensor *operands[3];
+    for (int i = 0; i < 3; i++)
+        operands[i] = &run->tensors[launch->args[i].tensor];
+    const int32_t cores = launch->is_per_core ? run->cores : 1;
+    for (int32_t core = 0; core < cores; core++) {
+        const tp_clblast_problem problem = {
+            .batch = g->batch,
+            .m = g->m,
+            .n = g->n,
+            .k = g->k,
+            .transpose_a = g->transpose_a,
+            .transpose_b = g->transpose_b,
+            .lda = g->lda,
+            .ldb = g->ldb,
+            .ldc = g->ldc,
+            .stride_a = g->stride_a,
+            .stride_b = g->stride_b,
+            .stride_c = g->stride_c,
+            .offset_a = launch->args[0].offset_elems + (uint64_t)core * core_stride(operands[0]),
+            .offset_b = launch->args[1].offset_elems + (uint64_t)core * core_stride(operands[1]),
+            .offset_c = launch->args[2].offset_elems + (uint64_t)core * core_stride(operands[2]),
+        };
+        TP_TRY(tp_clblast_sgemm(run->device, &problem, operands[0]->buffer, operands[1]->buffer,
+                                operands[2]->buffer, NULL));
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_plan_run_enqueue(tp_plan_run *run, int32_t first, int32_t last)
+{
+    for (int32_t i = first; i < last; i++) {
+        const bound *item = &run->items[i];
+        if (item->launch->kind == TP_LAUNCH_CLBLAST_SGEMM)
+            TP_TRY(enqueue_library(run, item->launch));
+        else
+            TP_TRY(tp_device_kernel_enqueue(item->kernel, item->global, item->launch->local, NULL,
+                                            0, NULL));
+    }
+    return TPUCL_OK;
+}

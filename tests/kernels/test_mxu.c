@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every MXU variant against the contract, bit for bit, on the list of kernel/mxu_cases.h, with guard zones
+ * around every buffer and between the cores' parts of it. TPUCL_TEST_CASE=text runs only the cases whose
+ * name contains the text.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+#include "kernels/device.h"
+#include "tune/mxu_check.h"
+
+/* All cases by `variant` as planned for `caps` (NULL: the device's own); `least` guards against a list that
+ * shrank unnoticed. */
+static void check(const char *variant, tp_device *device, const tp_device_caps *caps, size_t least)
+{
+    size_t count = 0, passed = 0, wrong = 0;
+    const char *only = getenv("TPUCL_TEST_CASE");
+    const tp_mxu_case *rows = tp_mxu_cases(&count);
+    for (size_t i = 0; i < count; i++) {
+        tp_mxu_verdict verdict;
+        char text[256];
+        if (only != NULL && strstr(rows[i].name, only) == NULL) continue;
+        cr_assert(tp_mxu_check(device, caps == NULL ? tp_device_get_caps(device) : caps, &rows[i],
+                               variant, &verdict, text) == TPUCL_OK,
+                  "%s", tpucl_last_error()->message);
+        passed += verdict == TP_MXU_PASSED;
+        if (verdict != TP_MXU_WRONG) continue;
+        cr_log_error("%s, case '%s': %s", variant, rows[i].name, text);
+        wrong++;
+    }
+    tp_device_close(device);
+    cr_expect(wrong == 0, "%s: %zu cases are wrong", variant, wrong);
+    cr_expect(only != NULL || passed >= least, "%s passed only %zu cases", variant, passed);
+}
+
+Test(mxu, reference)
+{
+    check("mxu_reference", test_device_open(), NULL, 80);
+}
+
+Test(mxu, direct)
+{
+    check("mxu_direct", test_device_open(), NULL, 80);
+}
+
+Test(mxu, register_tile)
+{
+    check("mxu_register", test_device_open(), NULL, 80);
+}
+
+Test(mxu, local_tile)
+{
+    check("mxu_local", test_device_open(), NULL, 80);
+}
+
+/* The register tile as other devices get it: 8 and 4 floats per vector, local memory too small for a panel. */
+Test(mxu, register_tile_of_8)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.preferred_float_vector = 8;
+    caps.local_memory_bytes = 16384;
+    check("mxu_register", device, &caps, 80);
+}
+
+Test(mxu, register_tile_of_4)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.preferred_float_vector = 4;
+    check("mxu_register", device, &caps, 80);
+}
+
+/* The direct variant as a GPU gets it: one column per work-item. */
+Test(mxu, direct_by_scalars)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.preferred_float_vector = 1;
+    check("mxu_direct", device, &caps, 80);
+}
