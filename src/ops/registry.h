@@ -8,4 +8,7 @@
 /* The table to create graphs with; static, immutable. */
 const tp_op_table *tp_ops_registry(void);
 
+/* docs/ops.md; free with tp_free. */
+tpucl_status tp_ops_markdown(char **out_text) TPUCL_MUST_CHECK;
+
 #endif

@@ -2,9 +2,11 @@
  * The text form: exact round trips, and refusal of everything else. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "graph/attrs.h"
 #include "graph/hex_float.h"
 #include "graph/parse.h"
@@ -210,5 +212,23 @@ Test(print, hex_floats)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
         double back;
         cr_expect_not(tp_hex_float_parse(tp_view_of(wrong[i]), &back), "'%s' is accepted", wrong[i]);
+    }
+}
+
+/* The fuzz target starts from graphs, not from errors. */
+Test(print, fuzz_corpus_is_valid)
+{
+    static const char *const names[] = {"small.txt", "images.txt"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        char path[512];
+        char *text;
+        size_t length;
+        tp_graph *graph;
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/graph/%s", TPUCL_SOURCE_DIR, names[i]);
+        cr_assert_eq(tp_file_read(path, 1 << 20, &text, &length), TPUCL_OK);
+        cr_assert_eq(tp_graph_parse(tp_ops_registry(), (tp_view){text, length}, &graph), TPUCL_OK, "%s: %s",
+                     names[i], tpucl_last_error()->message);
+        tp_graph_destroy(graph);
+        tp_free(text);
     }
 }
