@@ -82,16 +82,12 @@ static tpucl_status place_arg(void *user, const tp_kernel_arg *arg, uint32_t off
 static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch)
 {
     for (int i = 0; i < 3; i++) {
-        tp_tensor_place place;
         bool moves = false;
-        const tp_kernel_arg *arg = &launch->launch->args[i];
-        TP_TRY(place_buffer(loaded, bound, arg->tensor, &place, &moves));
+        TP_TRY(place_buffer(loaded, bound, launch->launch->args[i].tensor, &launch->places[i],
+                            &moves));
         if (moves)
             return TP_FAIL(TPUCL_INTERNAL, "library product '%s' on a tensor that moves",
                            launch->launch->label);
-        launch->gemm_buffers[i] = place.buffer;
-        launch->gemm_offsets[i] = place.offset_elems + arg->offset_elems;
-        launch->gemm_core_strides[i] = place.core_stride_elems;
     }
     return TPUCL_OK;
 }

@@ -9,7 +9,6 @@
 #define TP_EXEC_EXECUTOR_INTERNAL_H
 
 #include "comm/tree_plan.h"
-#include "device/clblast.h"
 #include "device/launch.h"
 #include "device/slab.h"
 #include "exec/executor.h"
@@ -53,8 +52,7 @@ typedef struct tp_bound_launch {
     tp_moving_arg *moving;
     int32_t moving_count;
     tp_launch_indexes indexes;
-    tp_buffer *gemm_buffers[3]; /* library products: A, B, C */
-    uint64_t gemm_offsets[3], gemm_core_strides[3];
+    tp_tensor_place places[3]; /* library products: A, B, C */
 } tp_bound_launch;
 
 /* A program on one site. */

@@ -2,6 +2,8 @@
  * Launch arguments to OpenCL arguments. */
 #include "exec/launch_args.h"
 
+#include "device/clblast.h"
+
 static tpucl_status set_tensor(tp_device_kernel *kernel, const tp_kernel_arg *arg,
                                const tp_tensor_placer *placer, uint32_t *index)
 {
@@ -62,6 +64,33 @@ tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launc
         if (status == TPUCL_OK) continue;
         tp_error_note("argument %d of launch '%s'", i, launch->label);
         return status;
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_launch_library(tp_device *device, const tp_launch *launch, int32_t cores,
+                               const tp_tensor_place places[3])
+{
+    const tp_library_gemm *gemm = &launch->gemm;
+    tp_clblast_problem problem = {.batch = gemm->batch,
+                                  .m = gemm->m,
+                                  .n = gemm->n,
+                                  .k = gemm->k,
+                                  .transpose_a = gemm->transpose_a,
+                                  .transpose_b = gemm->transpose_b,
+                                  .lda = gemm->lda,
+                                  .ldb = gemm->ldb,
+                                  .ldc = gemm->ldc,
+                                  .stride_a = gemm->stride_a,
+                                  .stride_b = gemm->stride_b,
+                                  .stride_c = gemm->stride_c};
+    uint64_t *offsets[3] = {&problem.offset_a, &problem.offset_b, &problem.offset_c};
+    for (int32_t core = 0; core < cores; core++) {
+        for (int i = 0; i < 3; i++)
+            *offsets[i] = places[i].offset_elems + launch->args[i].offset_elems +
+                          (uint64_t)core * places[i].core_stride_elems;
+        TP_TRY(tp_clblast_sgemm(device, &problem, places[0].buffer, places[1].buffer,
+                                places[2].buffer, NULL));
     }
     return TPUCL_OK;
 }

@@ -30,4 +30,9 @@ typedef struct tp_launch_indexes {
 tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launch, uint64_t seed,
                                 const tp_tensor_placer *placer, tp_launch_indexes *out_indexes);
 
+/* A library product for `cores` cores of a wave: one call each, because the library knows no cores. Placed
+ * like the tensors of kernels; enqueued on the compute lane. */
+tpucl_status tp_launch_library(tp_device *device, const tp_launch *launch, int32_t cores,
+                               const tp_tensor_place places[3]);
+
 #endif

@@ -173,8 +173,9 @@ tpucl_status tp_reduce_exchange(tp_loaded *loaded, int32_t group, const tp_progr
     uint64_t begin_ns = tp_clock_now_ns(), elems = segment->reduce.elems;
     tp_event **events = loaded->exchange_events;
     tpucl_status status = download_leaves(loaded, plan, group, elems, events);
-    if (status == TPUCL_OK) status = tp_event_wait(events, (uint32_t)plan->leaf_count);
-    for (int32_t i = 0; i < plan->leaf_count; i++) {
+    for (int32_t i = 0; i < plan->leaf_count;
+         i++) { /* one by one: each device has its own context */
+        if (status == TPUCL_OK) status = tp_event_wait(&events[i], 1);
         tp_event_release(events[i]);
         events[i] = NULL;
     }

@@ -44,32 +44,6 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
     return TPUCL_OK;
 }
 
-/* One library call per core: CLBlast knows no cores. */
-static tpucl_status run_gemm(tp_device *device, const tp_bound_launch *launch, int32_t cores)
-{
-    const tp_library_gemm *gemm = &launch->launch->gemm;
-    tp_clblast_problem problem = {.batch = gemm->batch,
-                                  .m = gemm->m,
-                                  .n = gemm->n,
-                                  .k = gemm->k,
-                                  .transpose_a = gemm->transpose_a,
-                                  .transpose_b = gemm->transpose_b,
-                                  .lda = gemm->lda,
-                                  .ldb = gemm->ldb,
-                                  .ldc = gemm->ldc,
-                                  .stride_a = gemm->stride_a,
-                                  .stride_b = gemm->stride_b,
-                                  .stride_c = gemm->stride_c};
-    for (int32_t core = 0; core < cores; core++) {
-        problem.offset_a = launch->gemm_offsets[0] + (uint64_t)core * launch->gemm_core_strides[0];
-        problem.offset_b = launch->gemm_offsets[1] + (uint64_t)core * launch->gemm_core_strides[1];
-        problem.offset_c = launch->gemm_offsets[2] + (uint64_t)core * launch->gemm_core_strides[2];
-        TP_TRY(tp_clblast_sgemm(device, &problem, launch->gemm_buffers[0], launch->gemm_buffers[1],
-                                launch->gemm_buffers[2], NULL));
-    }
-    return TPUCL_OK;
-}
-
 tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_wave *wave)
 {
@@ -78,7 +52,7 @@ tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
         tp_bound_launch *launch = &bound->launches[segment->first_launch + i];
         int32_t cores = launch->launch->is_per_core ? wave->count : 1;
         if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) {
-            TP_TRY(run_gemm(device, launch, cores));
+            TP_TRY(tp_launch_library(device, launch->launch, cores, launch->places));
             continue;
         }
         TP_TRY(set_moving(loaded, bound, launch, wave));

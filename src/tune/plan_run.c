@@ -7,7 +7,7 @@
 #include "core/alloc.h"
 #include "core/arena.h"
 #include "device/buffer.h"
-#include "device/clblast.h"
+#include "exec/launch_args.h"
 #include "kernel/source.h"
 
 /* Behind each part; a multiple of every element size and of a cache line. */
@@ -91,33 +91,13 @@ static uint64_t core_stride(const tp_plan_tensor *tensor)
     return tensor->parts > 1 ? tensor->pitch_elements : 0;
 }
 
-static tpucl_status set_arg(tp_device_kernel *kernel, uint32_t *index, const tp_kernel_arg *arg,
-                            const tp_plan_tensor *tensors)
+static tpucl_status place(void *user, const tp_kernel_arg *arg, uint32_t offset_index,
+                          tp_tensor_place *out_place)
 {
-    switch (arg->kind) {
-    case TP_ARG_TENSOR: {
-        const tp_plan_tensor *tensor = &tensors[arg->tensor];
-        const uint64_t offset = arg->offset_elems, stride = core_stride(tensor);
-        TP_TRY(tp_device_kernel_set_buffer(kernel, (*index)++, tensor->buffer));
-        TP_TRY(tp_device_kernel_set_bytes(kernel, (*index)++, &offset, sizeof offset));
-        return tp_device_kernel_set_bytes(kernel, (*index)++, &stride, sizeof stride);
-    }
-    case TP_ARG_LOCAL:
-        return tp_device_kernel_set_local(kernel, (*index)++, (size_t)arg->u64);
-    case TP_ARG_U64:
-        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u64, sizeof arg->u64);
-    case TP_ARG_S32:
-    case TP_ARG_U32:
-    case TP_ARG_F32:
-        return tp_device_kernel_set_bytes(kernel, (*index)++, &arg->u32, sizeof arg->u32);
-    case TP_ARG_CORE_BASE:
-    case TP_ARG_CORE_STEP:
-    case TP_ARG_STEP:
-    case TP_ARG_SEED:
-    default:
-        return TP_FAIL(TPUCL_UNSUPPORTED,
-                       "argument %u depends on a training run, which there is none here", *index);
-    }
+    const tp_plan_tensor *tensor = &((tp_plan_run *)user)->tensors[arg->tensor];
+    (void)offset_index;
+    *out_place = (tp_tensor_place){tensor->buffer, 0, core_stride(tensor)};
+    return TPUCL_OK;
 }
 
 static tpucl_status bind(tp_plan_run *run, const tp_launch *launch, tp_arena *arena, bound *out)
@@ -134,9 +114,9 @@ static tpucl_status bind(tp_plan_run *run, const tp_launch *launch, tp_arena *ar
     const tp_device_program_source text = {launch->label, source, launch->options};
     TP_TRY(tp_device_program_build(run->device, &text, &program));
     TP_TRY_GOTO(status, tp_device_kernel_create(program, launch->entry, &out->kernel), done);
-    uint32_t index = 0;
-    for (int32_t i = 0; i < launch->arg_count; i++)
-        TP_TRY_GOTO(status, set_arg(out->kernel, &index, &launch->args[i], run->tensors), done);
+    tp_launch_indexes indexes;
+    const tp_tensor_placer placer = {place, run};
+    TP_TRY_GOTO(status, tp_launch_set_args(out->kernel, launch, 0, &placer, &indexes), done);
 done:
     tp_device_program_release(program);
     return status;
@@ -177,33 +157,10 @@ void tp_plan_run_destroy(tp_plan_run *run)
 
 static tpucl_status enqueue_library(tp_plan_run *run, const tp_launch *launch)
 {
-    const tp_library_gemm *g = &launch->gemm;
-    tp_plan_tensor *operands[3];
+    tp_tensor_place places[3];
     for (int i = 0; i < 3; i++)
-        operands[i] = &run->tensors[launch->args[i].tensor];
-    const int32_t cores = launch->is_per_core ? run->cores : 1;
-    for (int32_t core = 0; core < cores; core++) {
-        const tp_clblast_problem problem = {
-            .batch = g->batch,
-            .m = g->m,
-            .n = g->n,
-            .k = g->k,
-            .transpose_a = g->transpose_a,
-            .transpose_b = g->transpose_b,
-            .lda = g->lda,
-            .ldb = g->ldb,
-            .ldc = g->ldc,
-            .stride_a = g->stride_a,
-            .stride_b = g->stride_b,
-            .stride_c = g->stride_c,
-            .offset_a = launch->args[0].offset_elems + (uint64_t)core * core_stride(operands[0]),
-            .offset_b = launch->args[1].offset_elems + (uint64_t)core * core_stride(operands[1]),
-            .offset_c = launch->args[2].offset_elems + (uint64_t)core * core_stride(operands[2]),
-        };
-        TP_TRY(tp_clblast_sgemm(run->device, &problem, operands[0]->buffer, operands[1]->buffer,
-                                operands[2]->buffer, NULL));
-    }
-    return TPUCL_OK;
+        TP_TRY(place(run, &launch->args[i], 0, &places[i]));
+    return tp_launch_library(run->device, launch, launch->is_per_core ? run->cores : 1, places);
 }
 
 tpucl_status tp_plan_run_enqueue(tp_plan_run *run, int32_t first, int32_t last)

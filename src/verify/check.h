@@ -14,10 +14,9 @@ typedef struct tp_check_outcome {
     char reason[384]; /* why it failed or was skipped; "" when it passed */
 } tp_check_outcome;
 
-/* Runs one MXU case with one variant: operands, result and scratch stand in one buffer with guard zones
- * between them, at odd element offsets; compared are all result elements of all cores, and every guard.
- * A variant that declines is skipped with its reason; one that does not build, does not run, writes outside
- * or gives other bits has failed. The call itself fails only for lack of host memory. */
+/* Runs one MXU case with one variant, guard zones around everything (tune/mxu_check.h). A variant that
+ * declines is skipped with its reason; one that does not build, does not run, writes outside or gives other
+ * bits has failed. The call itself fails only for lack of host memory. */
 tpucl_status tp_check_mxu_case(tp_device *device, const char *variant, const tp_mxu_case *row,
                                tp_check_outcome *out_outcome);
 
