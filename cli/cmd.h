@@ -32,9 +32,9 @@ typedef struct tp_cmd_common {
 } tp_cmd_common;
 extern const tp_opt_row tp_cmd_common_options[];
 
-/* Parses into `values`, which begins with a tp_cmd_common and holds the defaults. *out_exit is set
- * and false returned when the command is over already: help was asked for, usage is wrong, or --json's file cannot be
- * written. */
+/* Parses into `values`, which begins with a tp_cmd_common and holds the defaults. *out_exit is
+ * set and false returned when the command is over already: help was asked for, usage is wrong,
+ * or --json's file cannot be written. */
 bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
                   tp_opt_operands *out_operands, tp_exit *out_exit);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tpucl train: a run from its configuration file. The table of epochs is the data, on standard output;
- * everything else (summary, progress, where files went) is for people, on standard error. */
+ * tpucl train: a run from its configuration file. The table of epochs is the data, on standard
+ * output; everything else (summary, progress, where files went) is for people, on standard
+ * error. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

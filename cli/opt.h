@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options as tables. A row says where its value goes (an offset in the command's struct), so the same
- * table is parsed, printed as usage text and man page, and turned into shell completion. */
+ * Options as tables. A row says where its value goes (an offset in the command's struct), so the
+ * same table is parsed, printed as usage text and man page, and turned into shell completion. */
 #ifndef TP_CLI_OPT_H
 #define TP_CLI_OPT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options become overrides of the configuration, so that the run's own record (config.json, its digest)
- * shows what was really run. */
+ * Options become overrides of the configuration, so that the run's own record (config.json, its
+ * digest) shows what was really run. */
 #include "run_options.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ static void add_int(overrides *list, const char *key, int64_t value)
     list->items[list->count++] = text;
 }
 
-/* As a JSON string, so that a topology called "8" stays text. What does not fit is cut, and then named in
- * the message that the file does not exist. */
+/* As a JSON string, so that a topology called "8" stays text. What does not fit is cut, and then
+ * named in the message that the file does not exist. */
 static void add_text(overrides *list, const char *key, const char *value)
 {
     char *text = list->texts[list->texts_used++];

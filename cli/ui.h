@@ -35,8 +35,8 @@ typedef struct tp_ui_progress { /* zero-initialise */
     int64_t begin_done;
 } tp_ui_progress;
 
-/* `done` of `total` units of work; `label` in front, `detail` ("loss 0.31") behind. A rate of 0 is left
- * out. */
+/* `done` of `total` units of work; `label` in front, `detail` ("loss 0.31") behind. A rate of 0
+ * is left out. */
 void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t done, int64_t total,
                          double units_per_second, const char *unit, const char *detail);
 /* Clears the line. */

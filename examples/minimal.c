@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The smallest complete program: a network with one hidden layer learns Fashion-MNIST on the eight cores
- * of a v2-8, wherever the OpenCL device is. Also compiles as C++17. */
+ * The smallest complete program: a network with one hidden layer learns Fashion-MNIST on the
+ * eight cores of a v2-8, wherever the OpenCL device is. Also compiles as C++17. */
 #include <stdio.h>
 #include <tpucl/tpucl.h>
 

@@ -48,9 +48,9 @@ typedef struct tpucl_batch {
     const tpucl_array *arrays; /* [example_count, ...] each */
 } tpucl_batch;
 
-/* Opens and checks the files. Fashion-MNIST and idx bring "image" (u8, [batch, 28, 28, 1]) and "label"
- * (s32, [batch]); npy the same names with the file's shapes, u8 or f32, s32 or f32. Bytes stay bytes on
- * their way to the device: tpucl_scale makes floats of them there. */
+/* Opens and checks the files. Fashion-MNIST and idx bring "image" (u8, [batch, 28, 28, 1]) and
+ * "label" (s32, [batch]); npy the same names with the file's shapes, u8 or f32, s32 or f32.
+ * Bytes stay bytes on their way to the device: tpucl_scale makes floats of them there. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_dataset_open(const tpucl_dataset_options *options,
                                                            tpucl_dataset **out_dataset);
 TPUCL_API void tpucl_dataset_close(tpucl_dataset *dataset);

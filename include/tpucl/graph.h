@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A graph: what ONE core computes in one step. Shapes are static and per core: an input of shape
- * [128, 784] on a topology of 8 cores eats batches of 1024 examples, 128 for each core. The first dimension of every input is the per-core
- * batch.
+ * [128, 784] on a topology of 8 cores eats batches of 1024 examples, 128 for each core. The
+ * first dimension of every input is the per-core batch.
  *
  * Calls return tensors, so that model code reads as mathematics. The first mistake is kept with the
  * op's name and the shapes in it; later calls do nothing and return a tensor below zero;
@@ -99,14 +99,14 @@ TPUCL_API tpucl_tensor tpucl_graph_constant(tpucl_graph *graph, tpucl_shape shap
 TPUCL_API tpucl_tensor tpucl_graph_apply(tpucl_graph *graph, const char *op,
                                          const tpucl_attribute *attributes, int32_t attribute_count,
                                          const tpucl_tensor *inputs, int32_t input_count);
-/* One f32 value per example, [per-core batch]: every step reports its mean over the global batch under
- * this name. Examples that only pad a partial batch are not counted. */
+/* One f32 value per example, [per-core batch]: every step reports its mean over the global batch
+ * under this name. Examples that only pad a partial batch are not counted. */
 TPUCL_API void tpucl_graph_metric(tpucl_graph *graph, const char *name, tpucl_tensor per_example);
 
-/* What training minimises: the mean of `loss`, one f32 value per example ([per-core batch]), over the
- * global batch; it becomes the metric "loss". The backward pass, the sum of the gradients over the cores
- * and the update of all parameters are added when the graph is compiled. Once per graph. `optimizer` may
- * be NULL. */
+/* What training minimises: the mean of `loss`, one f32 value per example ([per-core batch]),
+ * over the global batch; it becomes the metric "loss". The backward pass, the sum of the
+ * gradients over the cores and the update of all parameters are added when the graph is
+ * compiled. Once per graph. `optimizer` may be NULL. */
 TPUCL_API void tpucl_graph_minimize(tpucl_graph *graph, tpucl_tensor loss,
                                     const tpucl_optimizer_options *optimizer);
 

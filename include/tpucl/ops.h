@@ -34,7 +34,8 @@ TPUCL_API tpucl_tensor tpucl_max_pool(tpucl_graph *graph, tpucl_tensor image, in
 
 /* Same elements in row-major order. */
 TPUCL_API tpucl_tensor tpucl_reshape(tpucl_graph *graph, tpucl_tensor x, tpucl_shape shape);
-/* x * factor + offset as f32, for any dtype of x: pixels to floats is tpucl_scale(g, image, 1 / 255.0, 0). */
+/* x * factor + offset as f32, for any dtype of x: pixels to floats is tpucl_scale(g, image, 1 /
+ * 255.0, 0). */
 TPUCL_API tpucl_tensor tpucl_scale(tpucl_graph *graph, tpucl_tensor x, double factor,
                                    double offset);
 TPUCL_API tpucl_tensor tpucl_convert(tpucl_graph *graph, tpucl_tensor x, tpucl_dtype dtype);

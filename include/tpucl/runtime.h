@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A runtime: the machine that a run pretends to be (a topology of cores) and the OpenCL devices that
- * its cores live on. Cores decide what is computed, devices how fast.
+ * A runtime: the machine that a run pretends to be (a topology of cores) and the OpenCL devices
+ * that its cores live on. Cores decide what is computed, devices how fast.
  *
  * tpucl_runtime is thread-safe: programs may be compiled on it from several threads. Destroy it
  * after everything made from it. Two runtimes in one process do not meet. */

@@ -28,8 +28,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_select(const tpucl_dev
 /* What was skipped and why, one sentence each; NULL past the end. Borrowed from the list. */
 TPUCL_API const char *tpucl_device_list_note(const tpucl_device_list *list, int32_t index);
 
-/* The list as docs/json.md describes it; `only` is the index of the one device to show, or -1. Caller
- * frees with tpucl_free. */
+/* The list as docs/json.md describes it; `only` is the index of the one device to show, or -1.
+ * Caller frees with tpucl_free. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_device_list_json(const tpucl_device_list *list,
                                                                int32_t only, char **out_text);
 
@@ -100,8 +100,8 @@ TPUCL_API tpucl_environment_variable tpucl_environment_at(int32_t index);
  * no regular file (a pipe, a terminal) is written to directly. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_file_write(const char *path, const void *bytes,
                                                          size_t byte_count);
-/* Whether tpucl_file_write could succeed there, found out without leaving anything behind: for asking
- * before long work instead of failing after it. */
+/* Whether tpucl_file_write could succeed there, found out without leaving anything behind: for
+ * asking before long work instead of failing after it. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_file_can_write(const char *path);
 
 #ifdef __cplusplus

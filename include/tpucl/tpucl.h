@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Umbrella header of the first tier of the API: the calls whose meaning stays within a major version.
- * The second tier (run.h, tools.h) is included by those who want it. docs/api.md tells the story. */
+ * Umbrella header of the first tier of the API: the calls whose meaning stays within a major
+ * version. The second tier (run.h, tools.h) is included by those who want it. docs/api.md tells
+ * the story. */
 #ifndef TPUCL_H
 #define TPUCL_H
 

@@ -56,8 +56,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_step(tpucl_trainer *traine
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_steps(tpucl_trainer *trainer,
                                                             tpucl_dataset *dataset, int64_t count,
                                                             tpucl_step_result *out_result);
-/* Forward only, no update: means over every example of the data set once, from its beginning. The last
- * partial batch is padded and not miscounted. */
+/* Forward only, no update: means over every example of the data set once, from its beginning.
+ * The last partial batch is padded and not miscounted. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_evaluate(tpucl_trainer *trainer,
                                                                tpucl_dataset *dataset,
                                                                tpucl_step_result *out_result);

@@ -59,7 +59,8 @@ static int64_t rows_of_core(const tpucl_program *program, int32_t core, int64_t 
     return rows < 0 ? 0 : rows < program->batch ? rows : program->batch;
 }
 
-/* Sum of weights over the core's replica group; 1 where that has no example: nothing is divided by 0. */
+/* Sum of weights over the core's replica group; 1 where that has no example: nothing is divided
+ * by 0. */
 static float group_weight(const tpucl_program *program, int32_t core, int64_t examples)
 {
     int64_t sum = 0, own = -1;

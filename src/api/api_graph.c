@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The builder of graphs. Every call goes through the graph's own builder, which keeps the first mistake. */
+ * The builder of graphs. Every call goes through the graph's own builder, which keeps the first
+ * mistake. */
 #include "api/graph_internal.h"
 
 #include "core/alloc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From the forward pass to the graphs that are compiled. The loss of a core is
  *     sum(weight * loss) / denominator * scale
- * with weight 0 for padding and the denominator summed over the replica group, so that partial batches and
- * unequal shards count exactly (optim/cross_shard.h). */
+ * with weight 0 for padding and the denominator summed over the replica group, so that partial
+ * batches and unequal shards count exactly (optim/cross_shard.h). */
 #include "api/graph_internal.h"
 
 #include "core/str.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs from a configuration: a training session, and the folder that its results go to. The JSON forms are
- * in api_run_json.c. */
+ * Runs from a configuration: a training session, and the folder that its results go to. The JSON
+ * forms are in api_run_json.c. */
 #include "api/run_internal.h"
 
 #include <stdio.h>

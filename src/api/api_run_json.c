@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Results of runs as JSON; docs/json.md describes them and is checked by tests/cli. Numbers that do not
- * exist (an accuracy that nobody asked for) are null. */
+ * Results of runs as JSON; docs/json.md describes them and is checked by tests/cli. Numbers that
+ * do not exist (an accuracy that nobody asked for) are null. */
 #include "api/run_internal.h"
 #include "core/json_write.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a tpucl_graph holds: the forward pass as the caller built it, and what to do with it. The graphs
- * that are compiled are made from it, so that one description serves training and evaluation. */
+ * What a tpucl_graph holds: the forward pass as the caller built it, and what to do with it. The
+ * graphs that are compiled are made from it, so that one description serves training and
+ * evaluation. */
 #ifndef TP_API_GRAPH_INTERNAL_H
 #define TP_API_GRAPH_INTERNAL_H
 
@@ -29,9 +30,10 @@ struct tpucl_graph {
     int32_t group_count;
 };
 
-/* What is compiled, for a topology of `cores`. Inputs: the caller's, then "weight" (f32 [batch]: 1 for an
- * example, 0 for padding) and, for training, "denominator" (f32 []: sum of weights over the replica group
- * in this step). Outputs: "sum/<metric>" and "weight_sum" (f32 [], replicated). Mistakes of the builder are reported here. The caller owns the graph. */
+/* What is compiled, for a topology of `cores`. Inputs: the caller's, then "weight" (f32 [batch]:
+ * 1 for an example, 0 for padding) and, for training, "denominator" (f32 []: sum of weights over
+ * the replica group in this step). Outputs: "sum/<metric>" and "weight_sum" (f32 [],
+ * replicated). Mistakes of the builder are reported here. The caller owns the graph. */
 tpucl_status tp_api_graph_train(const tpucl_graph *graph, int32_t cores, tp_graph **out_graph);
 tpucl_status tp_api_graph_evaluate(const tpucl_graph *graph, tp_graph **out_graph);
 

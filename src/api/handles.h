@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the opaque types of the public headers really are, and the conversions that all of api/ uses.
- * api/ is thin: it checks arguments, converts, and calls down. */
+ * What the opaque types of the public headers really are, and the conversions that all of api/
+ * uses. api/ is thin: it checks arguments, converts, and calls down. */
 #ifndef TP_API_HANDLES_H
 #define TP_API_HANDLES_H
 

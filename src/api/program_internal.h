@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a tpucl_program holds: the caller's graph as a training and an evaluation graph, compiled for each
- * device of the runtime. Read-only once made. */
+ * What a tpucl_program holds: the caller's graph as a training and an evaluation graph, compiled
+ * for each device of the runtime. Read-only once made. */
 #ifndef TP_API_PROGRAM_INTERNAL_H
 #define TP_API_PROGRAM_INTERNAL_H
 

@@ -20,8 +20,8 @@ typedef struct tp_api_sums {
     double weight, metrics[TP_API_MAX_METRICS];
 } tp_api_sums;
 
-/* api_feed.c. Checks that the batch brings every input of `inner` with its dtype and shape, and no more
- * examples than a global batch. */
+/* api_feed.c. Checks that the batch brings every input of `inner` with its dtype and shape, and
+ * no more examples than a global batch. */
 tpucl_status tp_api_feed_check(const tpucl_program *program, const tp_program *inner,
                                const tpucl_batch *batch);
 /* Core c gets rows c * B and up; rows behind the examples are zero and have weight 0. */
