@@ -43,7 +43,6 @@ tpucl_status tp_session_build_model(tp_session *session)
     if (field->dtype != TP_U8 && field->dtype != TP_F32)
         return TP_FAIL(TPUCL_UNSUPPORTED, "inputs are %s; expected u8 or f32",
                        tp_dtype_name(field->dtype));
-    if (input.scale == 0) input.scale = field->dtype == TP_U8 ? 1.0 / 255.0 : 1.0;
     TP_TRY(input_shape(session, field, &input.shape));
     tp_model_options options = {.policy = config->precision == TP_PRECISION_FLOAT32
                                               ? TP_POLICY_FLOAT32
