@@ -42,7 +42,7 @@ static inline size_t tp_array_next_capacity(size_t capacity, size_t wanted)
         return TPUCL_OK;                                                                           \
     }                                                                                              \
     __attribute__((unused)) static inline tpucl_status name##_append(                              \
-        name *array, const type *values, size_t count)                                             \
+        name *array, type const *values, size_t count)                                             \
     {                                                                                              \
         size_t wanted;                                                                             \
         if (!tp_size_add(array->count, count, &wanted))                                            \

@@ -180,8 +180,13 @@ static void strip_plain(int64_t n, int64_t k, int width, const float *a, const f
 }
 
 #if defined(__x86_64__)
+#if defined(__clang__) /* vectorises at O2 and has no such attribute */
+#define OPTIMIZE_O3
+#else
+#define OPTIMIZE_O3 __attribute__((optimize("O3")))
+#endif
 /* The same, for processors with a fused multiply-add instruction; without it fmaf is a call. */
-__attribute__((target("avx2,fma"), optimize("O3"))) static void
+__attribute__((target("avx2,fma"))) OPTIMIZE_O3 static void
 strip_fused(int64_t n, int64_t k, int width, const float *a, const float *b, float *out)
 {
     strip_body(n, k, width, a, b, out);

@@ -14,7 +14,7 @@ static tpucl_status all_reduce_infer(const tp_graph *graph, const tp_node *node,
 }
 
 static const tp_attr_spec all_reduce_attrs[] = {
-    {"kind", TP_ATTR_TEXT, false, "add", "how the cores' values are combined"}, {NULL}};
+    {"kind", TP_ATTR_TEXT, false, "add", "how the cores' values are combined"}, {0}};
 const tp_opdef tp_opdef_all_reduce = {.name = "all_reduce",
                                       .op_class = TP_OP_COLLECTIVE,
                                       .min_inputs = 1,

@@ -117,7 +117,7 @@ static const char *convert_vpu(const tp_graph *graph, const tp_node *node)
 }
 
 static const tp_attr_spec convert_attrs[] = {
-    {"dtype", TP_ATTR_TEXT, false, "f32|bf16|s32|u32|u8|pred", "of the result"}, {NULL}};
+    {"dtype", TP_ATTR_TEXT, false, "f32|bf16|s32|u32|u8|pred", "of the result"}, {0}};
 const tp_opdef tp_opdef_convert = {.name = "convert",
                                    .op_class = TP_OP_ELEMENTWISE,
                                    .min_inputs = 1,

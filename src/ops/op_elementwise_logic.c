@@ -96,7 +96,7 @@ static const char *compare_vpu(const tp_graph *graph, const tp_node *node)
 }
 
 static const tp_attr_spec compare_attrs[] = {
-    {"direction", TP_ATTR_TEXT, false, "EQ|NE|LT|LE|GT|GE", "which comparison"}, {NULL}};
+    {"direction", TP_ATTR_TEXT, false, "EQ|NE|LT|LE|GT|GE", "which comparison"}, {0}};
 const tp_opdef tp_opdef_compare = {.name = "compare",
                                    .op_class = TP_OP_ELEMENTWISE,
                                    .min_inputs = 2,

@@ -122,9 +122,9 @@ static const char *bernoulli_vpu(const tp_graph *graph, const tp_node *node)
 #define STREAM_ATTR {"stream", TP_ATTR_INT, false, NULL, "which random numbers; equal streams, equal numbers"}
 
 static const tp_attr_spec float_attrs[] = {
-    {"dtype", TP_ATTR_TEXT, false, "f32|bf16", "of the result"}, SHAPE_ATTR, STREAM_ATTR, {NULL}};
+    {"dtype", TP_ATTR_TEXT, false, "f32|bf16", "of the result"}, SHAPE_ATTR, STREAM_ATTR, {0}};
 static const tp_attr_spec bernoulli_attrs[] = {
-    SHAPE_ATTR, {"probability", TP_ATTR_FLOAT, false, NULL, "of true, 0 to 1"}, STREAM_ATTR, {NULL}};
+    SHAPE_ATTR, {"probability", TP_ATTR_FLOAT, false, NULL, "of true, 0 to 1"}, STREAM_ATTR, {0}};
 
 const tp_opdef tp_opdef_uniform = {.name = "uniform",
                                    .op_class = TP_OP_RANDOM,

@@ -204,13 +204,13 @@ static void reverse_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id
 static const tp_attr_spec broadcast_attrs[] = {
     {"shape", TP_ATTR_INTS, false, NULL, "of the result"},
     {"axes", TP_ATTR_INTS, false, NULL, "the result's axis for each axis of the operand, rising"},
-    {NULL}};
+    {0}};
 static const tp_attr_spec reshape_attrs[] = {{"shape", TP_ATTR_INTS, false, NULL, "of the result"},
-                                             {NULL}};
+                                             {0}};
 static const tp_attr_spec transpose_attrs[] = {
-    {"axes", TP_ATTR_INTS, false, NULL, "axis i of the result is axis axes[i] of the operand"}, {NULL}};
+    {"axes", TP_ATTR_INTS, false, NULL, "axis i of the result is axis axes[i] of the operand"}, {0}};
 static const tp_attr_spec reverse_attrs[] = {
-    {"axes", TP_ATTR_INTS, false, NULL, "those to turn round"}, {NULL}};
+    {"axes", TP_ATTR_INTS, false, NULL, "those to turn round"}, {0}};
 
 const tp_opdef tp_opdef_broadcast_in_dim = {
     .name = "broadcast_in_dim",

@@ -249,14 +249,14 @@ static const tp_attr_spec slice_attrs[] = {
     {"start", TP_ATTR_INTS, false, NULL, "first index of each axis"},
     {"limit", TP_ATTR_INTS, false, NULL, "end of each axis, not included"},
     {"strides", TP_ATTR_INTS, false, NULL, "from one index to the next, 1 or more"},
-    {NULL}};
+    {0}};
 static const tp_attr_spec pad_attrs[] = {
     {"low", TP_ATTR_INTS, false, NULL, "elements before each axis; negative cuts"},
     {"high", TP_ATTR_INTS, false, NULL, "elements after each axis; negative cuts"},
     {"interior", TP_ATTR_INTS, false, NULL, "elements between neighbours of each axis"},
-    {NULL}};
+    {0}};
 static const tp_attr_spec concatenate_attrs[] = {
-    {"axis", TP_ATTR_INT, false, NULL, "along which the parts follow each other"}, {NULL}};
+    {"axis", TP_ATTR_INT, false, NULL, "along which the parts follow each other"}, {0}};
 
 const tp_opdef tp_opdef_slice = {.name = "slice",
                                  .op_class = TP_OP_REINDEX,

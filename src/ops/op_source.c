@@ -135,12 +135,12 @@ static tpucl_status step_evaluate(const tp_node *node, const tp_host_tensor *inp
 #define SHAPE_ATTR {"shape", TP_ATTR_INTS, false, NULL, "of the result"}
 
 static const tp_attr_spec port_attrs[] = {
-    {"name", TP_ATTR_TEXT, false, NULL, "unique among its kind"}, DTYPE_ATTR, SHAPE_ATTR, {NULL}};
+    {"name", TP_ATTR_TEXT, false, NULL, "unique among its kind"}, DTYPE_ATTR, SHAPE_ATTR, {0}};
 static const tp_attr_spec constant_attrs[] = {
     DTYPE_ATTR, SHAPE_ATTR,
-    {"value", TP_ATTR_DATA, false, NULL, "the elements, row-major; floats must be flushed"}, {NULL}};
+    {"value", TP_ATTR_DATA, false, NULL, "the elements, row-major; floats must be flushed"}, {0}};
 static const tp_attr_spec iota_attrs[] = {
-    DTYPE_ATTR, SHAPE_ATTR, {"axis", TP_ATTR_INT, false, NULL, "along which to count"}, {NULL}};
+    DTYPE_ATTR, SHAPE_ATTR, {"axis", TP_ATTR_INT, false, NULL, "along which to count"}, {0}};
 
 const tp_opdef tp_opdef_input = {.name = "input",
                                  .op_class = TP_OP_SOURCE,
