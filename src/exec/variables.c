@@ -6,7 +6,7 @@
 #include <string.h>
 #include "core/alloc.h"
 #include "core/array.h"
-#include "num/bf16.h"
+#include "exec/params_hash.h"
 #include "num/init.h"
 
 typedef struct stored_variable {
@@ -166,27 +166,6 @@ tpucl_status tp_variables_write(tp_variables *variables, int32_t index, int32_t 
     return write_copies(variables, &variables->all.items[index], group, data);
 }
 
-static void hash_u64(tp_sha256 *hash, uint64_t value, int bytes)
-{
-    unsigned char little[8];
-    for (int i = 0; i < bytes; i++)
-        little[i] = (unsigned char)(value >> (8 * i));
-    tp_sha256_update(hash, little, (size_t)bytes);
-}
-
-static void hash_elements(tp_sha256 *hash, const tp_program_variable *info, const void *data)
-{
-    uint64_t elems = info->bytes / tp_dtype_size(info->dtype);
-    for (uint64_t i = 0; i < elems; i++) {
-        float value = info->dtype == TP_BF16  ? tp_bf16_to_f32(((const tp_bf16 *)data)[i])
-                      : info->dtype == TP_S32 ? (float)((const int32_t *)data)[i]
-                                              : ((const float *)data)[i];
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        hash_u64(hash, bits, 4);
-    }
-}
-
 static tpucl_status hash_variable(tp_variables *variables, int32_t index, int32_t group,
                                   tp_sha256 *hash)
 {
@@ -195,11 +174,7 @@ static tpucl_status hash_variable(tp_variables *variables, int32_t index, int32_
     if (!data) return TPUCL_OUT_OF_MEMORY;
     tpucl_status status = tp_variables_read(variables, index, group, data);
     if (status == TPUCL_OK) {
-        tp_sha256_update_text(hash, info->name);
-        hash_u64(hash, (uint64_t)info->shape.rank, 4);
-        for (int32_t i = 0; i < info->shape.rank; i++)
-            hash_u64(hash, (uint64_t)info->shape.dims[i], 8);
-        hash_elements(hash, info, data);
+        tp_params_hash_add(hash, info->name, info->dtype, &info->shape, data);
     }
     tp_free(data);
     return status;

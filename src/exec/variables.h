@@ -39,8 +39,7 @@ tpucl_status tp_variables_read(tp_variables *variables, int32_t index, int32_t g
 tpucl_status tp_variables_write(tp_variables *variables, int32_t index, int32_t group,
                                 const void *data);
 
-/* `params_sha256`: over the model's variables in name order, for each group in turn: name with its zero,
- * rank as u32, dims as u64, elements as f32, all little-endian. */
+/* `params_sha256` (exec/params_hash.h) over the model's variables in name order, for each group in turn. */
 tpucl_status tp_variables_sha256(tp_variables *variables, char out_hex[TP_SHA256_HEX_BYTES]);
 
 #endif

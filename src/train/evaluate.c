@@ -39,6 +39,8 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
         return TP_FAIL(TPUCL_INVALID_CONFIG,
                        "this configuration has no test data; set data.test or "
                        "data.validation_split");
+    if (session->reference)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "the reference interpreter only trains");
     const tp_source *source =
         is_test && session->test_source ? session->test_source : session->train_source;
     TP_TRY(tp_session_need_evaluate(session));

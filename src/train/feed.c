@@ -4,7 +4,7 @@
 #include "train/session_internal.h"
 
 /* Sum of weights of each core's replica group: its real rows. */
-static float group_weight(const tp_session *session, int32_t core, int64_t valid)
+float tp_session_group_weight(const tp_session *session, int32_t core, int64_t valid)
 {
     const tp_config *config = session->config;
     int64_t batch = config->per_core_batch;
@@ -48,7 +48,7 @@ void tp_session_fill_feed(const tp_session *session, const tp_program *program,
             } else if (strcmp(port->name, "weight") == 0) {
                 fill_weights((float *)(void *)to, batch, rows);
             } else if (strcmp(port->name, "denominator") == 0) {
-                float denominator = group_weight(session, core, valid);
+                float denominator = tp_session_group_weight(session, core, valid);
                 memcpy(to, &denominator, sizeof denominator);
             }
         }

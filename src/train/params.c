@@ -96,14 +96,24 @@ tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char 
     return status;
 }
 
+static tpucl_status need_devices(const tp_session *session)
+{
+    if (!session->reference) return TPUCL_OK;
+    return TP_FAIL(TPUCL_UNSUPPORTED,
+                   "the reference interpreter reads and writes no parameter files; "
+                   "train on a device, or leave output_dir out");
+}
+
 tpucl_status tp_session_save_params(tp_session *session, const char *path)
 {
+    TP_TRY(need_devices(session));
     return tp_params_save(tp_session_variables(session), path, tp_model_name(session->model),
                           session->steps_done);
 }
 
 tpucl_status tp_session_load_params(tp_session *session, const char *path)
 {
+    TP_TRY(need_devices(session));
     int32_t groups = session->groups
                          ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
                                      session->config->cross_shard.group_size)

@@ -63,6 +63,7 @@ static tpucl_status create(tp_session *session)
     TP_TRY(count_steps(session));
     TP_TRY(tp_session_build_model(session));
     TP_TRY(tp_session_build_train(session));
+    if (tp_session_is_reference(session)) return tp_session_open_reference(session);
     TP_TRY(open_devices(session));
     TP_TRY(open_executor(session));
     return tp_session_load(session, &session->train);
@@ -104,6 +105,7 @@ void tp_session_destroy(tp_session *session)
     tp_session_graph_deinit(session, &session->train);
     tp_session_graph_deinit(session, &session->evaluate);
     tp_executor_destroy(session->executor);
+    tp_reference_destroy(session->reference);
     tp_core_map_close(session->map);
     tp_program_cache_close(session->cache);
     tp_model_destroy(session->model);
@@ -172,23 +174,24 @@ const tp_breakdown *tp_session_breakdown(const tp_session *session)
 
 tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES])
 {
+    if (session->reference) return tp_session_reference_sha256(session, out_hex);
     return tp_variables_sha256(tp_session_variables(session), out_hex);
 }
 
 void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
 {
-    const tp_program *program = session->train.programs[0];
     *out_info = (tp_session_info){.train_examples = session->train_count,
                                   .test_examples = session->test_count,
                                   .steps = session->steps_total,
                                   .steps_per_epoch = session->steps_per_epoch,
                                   .epochs = (session->steps_total + session->steps_per_epoch - 1) /
                                             session->steps_per_epoch,
-                                  .flops_per_core_step = program->flops_per_core,
                                   .build_seconds = session->build_seconds,
-                                  .first_step_seconds = session->first_step_seconds,
-                                  .peak_core_bytes = program->peak_core_bytes};
+                                  .first_step_seconds = session->first_step_seconds};
     for (int32_t i = 0; i < tp_model_row_count(session->model); i++)
         out_info->parameter_count += (uint64_t)tp_model_row_at(session->model, i).params;
+    if (session->reference) return;
+    out_info->flops_per_core_step = session->train.programs[0]->flops_per_core;
+    out_info->peak_core_bytes = session->train.programs[0]->peak_core_bytes;
     tp_loaded_get_info(session->train.loaded, &out_info->memory);
 }

@@ -64,3 +64,19 @@ tpucl_status tp_session_open_data(tp_session *session)
     session->test_count = session->test_source->example_count;
     return check_same_fields(session->train_source, session->test_source);
 }
+
+tpucl_status tp_session_open_pipeline(tp_session *session)
+{
+    const tp_config *config = session->config;
+    tp_pipeline_options options = {.batch = config->global_batch,
+                                   .first = session->train_first,
+                                   .count = session->train_count,
+                                   .shuffle = config->data.shuffle,
+                                   .shuffle_buffer = config->data.shuffle_buffer,
+                                   .seed = (uint64_t)config->seed,
+                                   .prefetch = (int32_t)config->data.prefetch,
+                                   .start_epoch =
+                                       (uint32_t)(session->steps_done / session->steps_per_epoch),
+                                   .start_batch = session->steps_done % session->steps_per_epoch};
+    return tp_pipeline_create(session->train_source, &options, &session->pipeline);
+}

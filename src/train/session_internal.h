@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "compile/compile.h"
 #include "data/pipeline.h"
+#include "reference/reference.h"
 #include "train/session.h"
 
 /* One graph, compiled for every device of the map, and loaded when it is first used. */
@@ -37,6 +38,7 @@ struct tp_session {
     tp_core_group *groups;
     int32_t *group_cores;
     tp_session_graph train, evaluate;
+    tp_reference *reference; /* instead of devices: selector "reference" */
 
     int64_t steps_total, steps_per_epoch, steps_done;
     tp_pipeline *pipeline; /* of the training that is going on */
@@ -49,6 +51,7 @@ struct tp_session {
 };
 
 /* session_data.c */
+tpucl_status tp_session_open_pipeline(tp_session *session);
 tpucl_status tp_session_open_data(tp_session *session);
 /* session_graphs.c: model and graphs, then programs and what is loaded. */
 tpucl_status tp_session_build_model(tp_session *session);
@@ -57,6 +60,15 @@ tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
 /* Builds, compiles and loads the evaluation when it is first asked for. */
 tpucl_status tp_session_need_evaluate(tp_session *session);
 void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph);
+
+/* session_reference.c: the same training in the reference interpreter, no OpenCL involved. */
+bool tp_session_is_reference(const tp_session *session);
+tpucl_status tp_session_open_reference(tp_session *session);
+tpucl_status tp_session_train_reference(tp_session *session, const tp_session_callbacks *callbacks);
+tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
+
+/* data of a step: the sum of weights in a core's replica group. */
+float tp_session_group_weight(const tp_session *session, int32_t core, int64_t valid);
 
 /* metrics.c: adds the results of a step, over all replica groups. */
 tpucl_status tp_metrics_add(tp_session *session, tp_session_graph *graph, uint64_t ticket,

@@ -151,26 +151,11 @@ static tpucl_status run_steps(loop *l)
     return TPUCL_OK;
 }
 
-static tpucl_status open_pipeline(tp_session *session)
-{
-    const tp_config *config = session->config;
-    tp_pipeline_options options = {.batch = config->global_batch,
-                                   .first = session->train_first,
-                                   .count = session->train_count,
-                                   .shuffle = config->data.shuffle,
-                                   .shuffle_buffer = config->data.shuffle_buffer,
-                                   .seed = (uint64_t)config->seed,
-                                   .prefetch = (int32_t)config->data.prefetch,
-                                   .start_epoch =
-                                       (uint32_t)(session->steps_done / session->steps_per_epoch),
-                                   .start_batch = session->steps_done % session->steps_per_epoch};
-    return tp_pipeline_create(session->train_source, &options, &session->pipeline);
-}
-
 tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks)
 {
     atomic_store(&session->is_stopped, false);
-    TP_TRY(open_pipeline(session));
+    if (session->reference) return tp_session_train_reference(session, callbacks);
+    TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;
     tpucl_status status = run_steps(&l);

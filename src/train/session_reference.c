@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A training without devices: the same data, graph and seeds in the reference interpreter. What comes out is
+ * the definition that every device is compared with.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "exec/params_hash.h"
+#include "train/session_internal.h"
+
+bool tp_session_is_reference(const tp_session *session)
+{
+    return session->options.selector && strcmp(session->options.selector, "reference") == 0;
+}
+
+/* The interpreter's groups are neighbours; other groupings run on devices only. */
+static tpucl_status check_groups(const tp_session *session)
+{
+    size_t count = session->groups ? session->config->cross_shard.groups.count : 0;
+    for (size_t i = 0; i < count; i++)
+        if (session->group_cores[i] != (int32_t)i)
+            return TP_FAIL(TPUCL_UNSUPPORTED,
+                           "the reference interpreter takes replica groups of neighbouring cores; "
+                           "core %d stands at place %zu",
+                           session->group_cores[i], i);
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_open_reference(tp_session *session)
+{
+    session->map = TP_ARENA_NEW(session->arena, tp_core_map);
+    if (!session->map) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_arena_create(0, &session->map->arena));
+    session->map->core_count = session->topology->cores;
+    TP_TRY(check_groups(session));
+    const tp_reference_options options = {
+        .cores = session->topology->cores,
+        .group_cores = session->groups ? (int32_t)session->config->cross_shard.group_size : 0,
+        .seed = (uint64_t)session->config->seed};
+    return tp_reference_create(session->train.graph, &options, &session->reference);
+}
+
+/* inputs[core * input_count + i], the scalars and weights from `storage` (batch + 1 floats a core). */
+static void point_inputs(const tp_session *session, const tp_batch *batch, const void **inputs,
+                         float *storage)
+{
+    const tp_graph *graph = session->train.graph;
+    int64_t rows_per_core = session->config->per_core_batch;
+    for (int32_t core = 0; core < session->topology->cores; core++) {
+        float *weights = storage + core * (rows_per_core + 1),
+              *denominator = weights + rows_per_core;
+        for (int64_t row = 0; row < rows_per_core; row++)
+            weights[row] = core * rows_per_core + row < batch->valid ? 1.0f : 0.0f;
+        *denominator = tp_session_group_weight(session, core, batch->valid);
+        for (int32_t i = 0; i < graph->input_count; i++) {
+            const char *name = graph->inputs[i].name;
+            int32_t field = tp_source_find_field(session->train_source, name);
+            const void **input = &inputs[core * graph->input_count + i];
+            if (field >= 0)
+                *input =
+                    (const char *)batch->arrays[field] +
+                    (uint64_t)(core * rows_per_core) * session->train_source->fields[field].bytes;
+            else
+                *input = strcmp(name, "weight") == 0 ? weights : denominator;
+        }
+    }
+}
+
+static void add_outputs(const tp_session *session, tp_metric_sums *sums)
+{
+    const tp_graph *graph = session->train.graph;
+    int64_t group = session->groups ? session->config->cross_shard.group_size
+                                    : (int64_t)session->topology->cores;
+    for (int32_t core = 0; core < session->topology->cores; core += (int32_t)group)
+        for (int32_t i = 0; i < graph->output_count; i++) {
+            const tp_host_tensor *tensor = tp_reference_output(session->reference, core, i);
+            double value = (double)*(const float *)tensor->data;
+            const char *name = graph->outputs[i].name;
+            if (strcmp(name, "loss_sum") == 0) sums->loss += value;
+            if (strcmp(name, "weight_sum") == 0) sums->weight += value;
+            if (strcmp(name, "correct") == 0) sums->correct += value;
+        }
+}
+
+static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *callbacks,
+                              const void **inputs, float *storage)
+{
+    uint64_t begin_ns = tp_clock_now_ns(), epoch_ns = begin_ns;
+    tp_metric_sums sums = {0};
+    int64_t examples = 0, epoch_steps = 0, epoch_examples = 0;
+    while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
+        const tp_batch *batch = NULL;
+        TP_TRY(tp_pipeline_next(session->pipeline, &batch));
+        bool is_last = batch->is_last_of_epoch;
+        point_inputs(session, batch, inputs, storage);
+        TP_TRY(tp_reference_step(session->reference, inputs, (uint32_t)session->steps_done));
+        add_outputs(session, &sums);
+        session->steps_done++, epoch_steps++;
+        examples += batch->valid, epoch_examples += batch->valid;
+        double seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
+        if (callbacks && callbacks->progress)
+            callbacks->progress(
+                callbacks->user,
+                &(tp_session_progress){session->steps_done, session->steps_total,
+                                       session->epoch_count + 1, session->epoch_count + 1,
+                                       tp_metrics_loss(&sums), (double)examples / seconds});
+        if (!is_last && session->steps_done < session->steps_total) continue;
+        tp_session_epoch *epoch = &session->epochs[session->epoch_count];
+        *epoch = (tp_session_epoch){.epoch = ++session->epoch_count,
+                                    .steps = epoch_steps,
+                                    .examples = epoch_examples,
+                                    .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
+                                    .train_loss = tp_metrics_loss(&sums),
+                                    .train_accuracy = tp_metrics_accuracy(session, &sums)};
+        if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, epoch);
+        sums = (tp_metric_sums){0};
+        epoch_steps = epoch_examples = 0;
+        epoch_ns = tp_clock_now_ns();
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_session_train_reference(tp_session *session, const tp_session_callbacks *callbacks)
+{
+    size_t cores = (size_t)session->topology->cores;
+    const void **inputs =
+        TP_NEW_ARRAY(const void *, cores *(size_t)session->train.graph->input_count + 1);
+    float *storage = TP_NEW_ARRAY(float, cores *((size_t)session->config->per_core_batch + 1));
+    tpucl_status status = inputs && storage ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    if (status == TPUCL_OK) status = tp_session_open_pipeline(session);
+    if (status == TPUCL_OK) status = run_steps(session, callbacks, inputs, storage);
+    tp_pipeline_destroy(session->pipeline);
+    session->pipeline = NULL;
+    tp_free(inputs);
+    tp_free(storage);
+    TP_TRY(status);
+    if (session->steps_done < session->steps_total)
+        return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",
+                       (long long)session->steps_done, (long long)session->steps_total);
+    return TPUCL_OK;
+}
+
+typedef struct named_variable {
+    const char *name;
+    int32_t index;
+} named_variable;
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const named_variable *)a)->name, ((const named_variable *)b)->name);
+}
+
+tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES])
+{
+    const tp_graph *graph = session->train.graph;
+    int32_t count = 0;
+    named_variable *order = TP_NEW_ARRAY(named_variable, (size_t)graph->variable_count + 1);
+    if (!order) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < graph->variable_count; i++)
+        if (graph->variables[i].is_model)
+            order[count++] = (named_variable){graph->variables[i].name, i};
+    qsort(order, (size_t)count, sizeof *order, compare_names);
+    int32_t groups =
+        session->groups
+            ? (int32_t)((int64_t)session->topology->cores / session->config->cross_shard.group_size)
+            : 1;
+    tp_sha256 hash;
+    tp_sha256_init(&hash);
+    for (int32_t g = 0; g < groups; g++)
+        for (int32_t i = 0; i < count; i++) {
+            const tp_host_tensor *tensor =
+                tp_reference_variable(session->reference, g, order[i].index);
+            tp_params_hash_add(&hash, order[i].name, tensor->dtype, &tensor->shape, tensor->data);
+        }
+    tp_sha256_finish_hex(&hash, out_hex);
+    tp_free(order);
+    return TPUCL_OK;
+}
