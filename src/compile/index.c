@@ -113,6 +113,12 @@ tp_ix tp_ix_add_var(tp_ix_context *context, int64_t extent, int32_t *out_var)
     const int32_t var = context->var_count++;
     if (out_var) *out_var = var;
     context->extents[var] = extent;
+    return tp_ix_var_form(context, var);
+}
+
+tp_ix tp_ix_var_form(tp_ix_context *context, int32_t var)
+{
+    const int64_t extent = context->extents[var];
     if (extent <= 1) return TP_IX_ZERO;
     const tp_ix_atom atom = {.kind = TP_IX_VAR, .var = var, .hi = extent - 1};
     return form_of_atom(context, &atom);

@@ -25,7 +25,7 @@
 typedef int32_t tp_ix; /* a form */
 #define TP_IX_ZERO ((tp_ix)0)
 #define TP_IX_MAX_TERMS 16
-#define TP_IX_MAX_VARS 24
+#define TP_IX_MAX_VARS 48
 
 typedef enum tp_ix_atom_kind { TP_IX_VAR, TP_IX_DIV, TP_IX_MOD } tp_ix_atom_kind;
 
@@ -58,6 +58,8 @@ tpucl_status tp_ix_check(const tp_ix_context *context);
 /* A new loop variable with values 0 .. extent-1; its number is *out_var (may be NULL). A variable of
  * extent 1 (or 0) is the constant 0 as a form. */
 tp_ix tp_ix_add_var(tp_ix_context *context, int64_t extent, int32_t *out_var);
+/* The variable as a form. */
+tp_ix tp_ix_var_form(tp_ix_context *context, int32_t var);
 int32_t tp_ix_var_count(const tp_ix_context *context);
 int64_t tp_ix_var_extent(const tp_ix_context *context, int32_t var);
 
