@@ -463,6 +463,13 @@ tpucl_status tp_vpu_ir_bind(tp_vpu_ir *ir, tp_node_id node, const tp_ix *tuple, 
     return remember(ir, node, tuple, -1, *out_value);
 }
 
+tpucl_status tp_vpu_ir_number(tp_vpu_ir *ir, tp_ix number, int32_t *out_value)
+{
+    const tp_vpu_value value = {
+        .kind = TP_VPU_INDEX, .dtype = TP_S32, .node = TP_NO_NODE, .guard = -1, .index = number};
+    return add_value(ir, &value, out_value);
+}
+
 tpucl_status tp_vpu_ir_eval(tp_vpu_ir *ir, tp_node_id node, const tp_ix *tuple, int32_t *out_value)
 {
     return eval(ir, node, tuple, -1, out_value);

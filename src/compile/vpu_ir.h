@@ -92,6 +92,9 @@ tpucl_status tp_vpu_ir_eval(tp_vpu_ir *ir, tp_node_id node, const tp_ix *tuple, 
 /* Evaluates `node` at `tuple` and stores it as element linearise(tuple) of its own tensor. */
 tpucl_status tp_vpu_ir_store(tp_vpu_ir *ir, tp_node_id node, const tp_ix *tuple);
 
+/* A value whose index is `number`: it is carried along when loops change, and printed by hand. */
+tpucl_status tp_vpu_ir_number(tp_vpu_ir *ir, tp_ix number, int32_t *out_value);
+
 /* Calls `visit` for every form that the kernel will print (indexes and guards). */
 void tp_vpu_ir_visit_forms(tp_vpu_ir *ir, void (*visit)(void *user, tp_ix *inout_form), void *user);
 

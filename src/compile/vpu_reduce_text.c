@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The orders of summation of num/reduce.h as kernels.
+ *
+ * Rows: an array of lanes; element k goes to lane k mod 128; then halves are added. Lanes beyond the
+ * row's length hold the identity, so the array is only as long as the next power of two: the levels
+ * left out would add +0 to sums that started at +0, which changes no bit.
+ *
+ * Columns: the same tree, but lane after lane, in bit-reversed order, so that the two lanes that are
+ * added first (l and l + 64) follow each other: a stack of seven levels replaces the array of lanes,
+ * as in a binary counter.
+ */
+#include "compile/vpu_reduce_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "graph/opdef.h"
+#include "num/reduce.h"
+
+/* ---- heads ---- */
+
+typedef struct combine_row {
+    const char *kind;
+    const char *combine_float, *identity_float;
+    const char *combine_s32, *identity_s32;
+    const char *combine_u32, *identity_u32;
+} combine_row;
+
+static const combine_row combine_table[] = {
+    {"add", "$0 + $1", "0.0f", "VPU_AS_VI(VPU_AS_VU($0) + VPU_AS_VU($1))", "0", "$0 + $1", "0u"},
+    {"multiply", "$0 * $1", "1.0f", "VPU_AS_VI(VPU_AS_VU($0) * VPU_AS_VU($1))", "1", "$0 * $1",
+     "1u"},
+    {"max", "EM(vpu_max)($0, $1)", "-INFINITY", "max($0, $1)", "(-2147483647 - 1)", "max($0, $1)",
+     "0u"},
+    {"min", "EM(vpu_min)($0, $1)", "INFINITY", "min($0, $1)", "2147483647", "min($0, $1)",
+     "0xffffffffu"},
+    /* pred: a mask, -1 or 0 */
+    {"and", NULL, NULL, "$0 & $1", "-1", NULL, NULL},
+    {"or", NULL, NULL, "$0 | $1", "0", NULL, NULL},
+};
+
+static tpucl_status init_arg(const tp_graph *graph, const tp_node *node, tp_reduce_head *head)
+{
+    const bool is_max = strcmp(node->def->name, "argmax") == 0;
+    const bool is_float = tp_dtype_is_float(graph->nodes[node->inputs[0]].dtype);
+    if (is_float)
+        head->key = is_max ? "VPU_KEY_MAX($0)" : "VPU_KEY_MIN($0)";
+    else
+        head->key = is_max ? "$0" : "~$0";
+    head->type = "VI";
+    head->finish = "$0";
+    return TPUCL_OK;
+}
+
+tpucl_status tp_reduce_head_init(const tp_graph *graph, tp_node_id id, tp_reduce_head *out_head)
+{
+    const tp_node *node = tp_graph_node(graph, id);
+    tp_reduce_head head = {.node = id};
+    if (strcmp(node->def->name, "reduce") != 0) {
+        TP_TRY(init_arg(graph, node, &head));
+        *out_head = head;
+        return TPUCL_OK;
+    }
+    const char *kind = tp_node_attr_text(node, "kind", "");
+    const combine_row *row = NULL;
+    for (size_t i = 0; i < sizeof combine_table / sizeof combine_table[0]; i++)
+        if (strcmp(combine_table[i].kind, kind) == 0) row = &combine_table[i];
+    if (row && tp_dtype_is_float(node->dtype)) {
+        head.type = "VF";
+        head.partial_type = "float";
+        head.combine = row->combine_float;
+        head.identity = row->identity_float;
+        head.finish = node->dtype == TP_BF16 ? "VPU_ROUND_BF16(VPU_FLUSH($0))" : "VPU_FLUSH($0)";
+    } else if (row && node->dtype == TP_U32) {
+        head.type = "VU";
+        head.partial_type = "uint";
+        head.combine = row->combine_u32;
+        head.identity = row->identity_u32;
+        head.finish = "$0";
+    } else if (row) {
+        head.type = "VI";
+        head.partial_type = "int";
+        head.combine = row->combine_s32;
+        head.identity = row->identity_s32;
+        head.finish = "$0";
+    }
+    if (!head.combine)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "reduce by '%s' of %s has no kernel", kind,
+                       tp_dtype_name(node->dtype));
+    *out_head = head;
+    return TPUCL_OK;
+}
+
+/* `text` with $0 and $1 replaced. */
+static void emit_combined(const char *text, const char *a, const char *b, tp_str_builder *out)
+{
+    for (const char *p = text; *p; p++) {
+        if (p[0] == '$' && (p[1] == '0' || p[1] == '1')) {
+            tp_str_append(out, p[1] == '0' ? a : b);
+            p++;
+        } else {
+            tp_str_append_char(out, *p);
+        }
+    }
+}
+
+/* "        target = combine(a, b);\n", where %d in a, b and target is the head's number. */
+static void emit_step(const tp_reduce_text *text, const char *indent, const char *target,
+                      const char *a, const char *b, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < text->head_count; i++) {
+        char names[3][64];
+        const char *const patterns[3] = {target, a, b};
+        for (int n = 0; n < 3; n++) {
+            size_t length = 0;
+            for (const char *p = patterns[n]; *p && length + 12 < sizeof names[n]; p++) {
+                if (*p == '#')
+                    names[n][length++] = (char)('0' + i);
+                else
+                    names[n][length++] = *p;
+            }
+            names[n][length] = '\0';
+        }
+        tp_str_builder_printf(out, "%s%s = ", indent, names[0]);
+        emit_combined(text->heads[i].combine, names[1], names[2], out);
+        tp_str_append(out, ";\n");
+    }
+}
+
+/* ---- loops ---- */
+
+static tpucl_status name_loops(tp_reduce_text *text)
+{
+    const tp_vpu_loops *kept = &text->kept, *reduced = &text->reduced;
+    for (int32_t i = 0; i < kept->count; i++)
+        text->var_names[kept->vars[i]] = i == kept->count - 1 ? "x"
+                                         : i == kept->count - 2
+                                             ? "y"
+                                             : tp_arena_printf(text->ir->arena, "z%" PRId32, i);
+    for (int32_t i = 0; i < reduced->count; i++)
+        text->var_names[reduced->vars[i]] =
+            reduced->count == 1 ? "k" : tp_arena_printf(text->ir->arena, "k%" PRId32, i);
+    return TPUCL_OK;
+}
+
+/* Takes `number` apart into the variables first .. end-1 of a list. */
+static void emit_indexes(const tp_reduce_text *text, const tp_vpu_loops *loops, int32_t end,
+                         const char *number, const char *indent, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < end; i++) {
+        const int64_t below = tp_vpu_loops_extent(text->ir, loops, i + 1, end);
+        tp_str_builder_printf(out, "%sconst vpu_index %s = %s", indent,
+                              text->var_names[loops->vars[i]], number);
+        if (below > 1) tp_str_builder_printf(out, " / %" PRId64, below);
+        if (i > 0)
+            tp_str_builder_printf(out, " %% %" PRId64,
+                                  tp_ix_var_extent(text->ir->index, loops->vars[i]));
+        tp_str_append(out, ";\n");
+    }
+}
+
+static void emit_reduced_indexes(const tp_reduce_text *text, const char *indent,
+                                 tp_str_builder *out)
+{
+    if (text->reduced.count > 1)
+        emit_indexes(text, &text->reduced, text->reduced.count, "k", indent, out);
+}
+
+/* Declares the values that the heads reduce. */
+static tpucl_status emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out)
+{
+    const tp_vpu_style style = {
+        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
+    bool *done = TP_ARENA_NEW_ARRAY(text->ir->arena, bool, (size_t)text->ir->value_count + 1);
+    if (!done) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_vpu_emit_value(text->ir, &style, text->heads[i].operand, done, out);
+    return TPUCL_OK;
+}
+
+/* With the finished results in r0, r1, ...: what is computed from them, and the stores. */
+static tpucl_status emit_epilogue(tp_reduce_text *text, const char *indent, tp_str_builder *out)
+{
+    const tp_vpu_ir *ir = text->ir;
+    const tp_vpu_style style = {
+        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
+    bool *done = TP_ARENA_NEW_ARRAY(ir->arena, bool, (size_t)ir->value_count + 1);
+    if (!done) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < ir->store_count; i++)
+        tp_vpu_emit_value(ir, &style, ir->stores[i].value, done, out);
+    for (int32_t i = 0; i < ir->store_count; i++)
+        tp_vpu_emit_store(ir, &style, &ir->stores[i], out);
+    return TPUCL_OK;
+}
+
+/* Results in `source` (pattern, # is the head): finishes them into r0, r1, ... and stores, or stores
+ * them as partial results of this block. */
+static tpucl_status emit_results(tp_reduce_text *text, const char *indent, const char *source,
+                                 tp_str_builder *out)
+{
+    const char *hash = strchr(source, '#');
+    for (int32_t i = 0; i < text->head_count; i++) {
+        const tp_reduce_head *head = &text->heads[i];
+        const char *value = tp_arena_printf(text->ir->arena, "%.*s%" PRId32 "%s",
+                                            (int)(hash - source), source, i, hash + 1);
+        if (!value) return TPUCL_OUT_OF_MEMORY;
+        if (text->is_long) {
+            tp_str_builder_printf(out,
+                                  "%spartial[((ulong)block * %" PRId32 "u + %" PRId32
+                                  "u) * (ulong)kept_elems + (ulong)",
+                                  indent, text->head_count, i);
+            tp_ix_print(text->ir->index, text->ir->values[text->kept_number].index, text->var_names,
+                        tp_vpu_coef_name, &text->coefs, out);
+            /* All heads of a long reduction have registers of 32 bits: the scratch is as_float. */
+            tp_str_builder_printf(out, "] = VPU_AS_VF(%s);\n", value);
+        } else {
+            tp_str_builder_printf(out, "%sconst %s r%" PRId32 " = ", indent, head->type, i);
+            emit_combined(head->finish, value, "", out);
+            tp_str_append(out, ";\n");
+        }
+    }
+    return text->is_long ? TPUCL_OK : emit_epilogue(text, indent, out);
+}
+
+/* ---- the four forms ---- */
+
+static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out,
+                              "        %s l%" PRId32 "[%" PRId64 "];\n"
+                              "        for (int l = 0; l < %" PRId64 "; l++)\n"
+                              "            l%" PRId32 "[l] = %s;\n",
+                              text->heads[i].type, i, text->lanes, text->lanes, i,
+                              text->heads[i].identity);
+    tp_str_builder_printf(out,
+                          "        for (int first = start; first < end; first += %" PRId64 ") {\n"
+                          "            const int count = min(%" PRId64 ", end - first);\n"
+                          "            VPU_LOOP for (int l = 0; l < count; l++) {\n"
+                          "                const vpu_index k = first + l;\n",
+                          text->lanes, text->lanes);
+    emit_reduced_indexes(text, "                ", out);
+    TP_TRY(emit_operands(text, "                ", out));
+    for (int32_t i = 0; i < text->head_count; i++) {
+        char lane[16], value[16];
+        snprintf(lane, sizeof lane, "l%d[l]", (int)i);
+        snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
+        tp_str_builder_printf(out, "                %s = ", lane);
+        emit_combined(text->heads[i].combine, lane, value, out);
+        tp_str_append(out, ";\n");
+    }
+    tp_str_append(out, "            }\n        }\n");
+    if (text->lanes > 1) {
+        tp_str_builder_printf(out,
+                              "        for (int half = %" PRId64 "; half > 0; half >>= 1)\n"
+                              "            VPU_LOOP for (int l = 0; l < half; l++) {\n",
+                              text->lanes / 2);
+        emit_step(text, "                ", "l#[l]", "l#[l]", "l#[l + half]", out);
+        tp_str_append(out, "            }\n");
+    }
+    return emit_results(text, "        ", "l#[0]", out);
+}
+
+static int log2_of(int64_t power)
+{
+    int log = 0;
+    while ((int64_t)1 << log < power)
+        log++;
+    return log;
+}
+
+static tpucl_status emit_columns(tp_reduce_text *text, tp_str_builder *out)
+{
+    const int levels = log2_of(text->lanes);
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(
+            out, "        %s s%" PRId32 "[%d][%" PRId64 "], a%" PRId32 "[%" PRId64 "];\n",
+            text->heads[i].type, i, levels + 1, text->strip, i, text->strip);
+    tp_str_builder_printf(out, "        for (uint turn = 0; turn < %" PRId64 "u; turn++) {\n",
+                          text->lanes);
+    tp_str_append(out, "            uint lane = 0;\n");
+    tp_str_builder_printf(out,
+                          "            for (int bit = 0; bit < %d; bit++)\n"
+                          "                lane |= ((turn >> bit) & 1u) << (%d - bit);\n",
+                          levels, levels - 1);
+    tp_str_append(out, "            for (int w = 0; w < width; w++) {\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "                a%" PRId32 "[w] = %s;\n", i,
+                              text->heads[i].identity);
+    tp_str_builder_printf(out,
+                          "            }\n"
+                          "            for (int k = start + (int)lane; k < end; k += %" PRId64
+                          ") {\n",
+                          text->lanes);
+    emit_reduced_indexes(text, "                ", out);
+    tp_str_append(out, "                VPU_LOOP for (int w = 0; w < width; w++) {\n"
+                       "                    const vpu_index x = x0 + w;\n");
+    TP_TRY(emit_operands(text, "                    ", out));
+    for (int32_t i = 0; i < text->head_count; i++) {
+        char sum[16], value[16];
+        snprintf(sum, sizeof sum, "a%d[w]", (int)i);
+        snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
+        tp_str_builder_printf(out, "                    %s = ", sum);
+        emit_combined(text->heads[i].combine, sum, value, out);
+        tp_str_append(out, ";\n");
+    }
+    tp_str_append(out, "                }\n            }\n"
+                       "            int level = 0;\n"
+                       "            for (; (turn >> level) & 1u; level++)\n"
+                       "                VPU_LOOP for (int w = 0; w < width; w++) {\n");
+    emit_step(text, "                    ", "a#[w]", "s#[level][w]", "a#[w]", out);
+    tp_str_append(out, "                }\n"
+                       "            VPU_LOOP for (int w = 0; w < width; w++) {\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "                s%" PRId32 "[level][w] = a%" PRId32 "[w];\n", i,
+                              i);
+    tp_str_append(out, "            }\n        }\n"
+                       "        VPU_LOOP for (int w = 0; w < width; w++) {\n"
+                       "            const vpu_index x = x0 + w;\n");
+    char source[32];
+    snprintf(source, sizeof source, "s#[%d][w]", levels);
+    TP_TRY(emit_results(text, "            ", source, out));
+    tp_str_append(out, "        }\n");
+    return TPUCL_OK;
+}
+
+static tpucl_status emit_arg(tp_reduce_text *text, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(
+            out, "        int best%" PRId32 " = (-2147483647 - 1), at%" PRId32 " = 0;\n", i, i);
+    tp_str_append(out, "        for (vpu_index k = 0; k < nk; k++) {\n");
+    emit_reduced_indexes(text, "            ", out);
+    TP_TRY(emit_operands(text, "            ", out));
+    for (int32_t i = 0; i < text->head_count; i++) {
+        char value[16];
+        snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
+        tp_str_builder_printf(out, "            const int key%" PRId32 " = ", i);
+        emit_combined(text->heads[i].key, value, "", out);
+        tp_str_builder_printf(out,
+                              ";\n            at%" PRId32 " = key%" PRId32 " > best%" PRId32
+                              " ? (int)k : at%" PRId32 ";\n"
+                              "            best%" PRId32 " = max(best%" PRId32 ", key%" PRId32
+                              ");\n",
+                              i, i, i, i, i, i, i);
+    }
+    tp_str_append(out, "        }\n");
+    return emit_results(text, "        ", "at#", out);
+}
+
+/* The parts arrive as num/reduce.h's tp_tree_push has them. */
+static tpucl_status emit_tree(tp_reduce_text *text, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < text->head_count; i++) {
+        tp_str_builder_printf(out, "        %s s%" PRId32 "[32];\n", text->heads[i].type, i);
+        tp_str_builder_printf(out, "        %s a%" PRId32 ";\n", text->heads[i].type, i);
+    }
+    tp_str_append(out, "        for (int block = 0; block < blocks; block++) {\n");
+    for (int32_t i = 0; i < text->head_count; i++) {
+        tp_str_builder_printf(out,
+                              "            a%" PRId32
+                              " = VPU_AS_%s(partial[((ulong)block * %" PRId32 "u + %" PRId32
+                              "u) * (ulong)kept_elems + (ulong)",
+                              i, text->heads[i].type, text->head_count, i);
+        tp_ix_print(text->ir->index, text->ir->values[text->kept_number].index, text->var_names,
+                    tp_vpu_coef_name, &text->coefs, out);
+        tp_str_append(out, "]);\n");
+    }
+    tp_str_append(out, "            int level = 0;\n"
+                       "            for (; (block >> level) & 1; level++) {\n");
+    emit_step(text, "                ", "a#", "s#[level]", "a#", out);
+    tp_str_append(out, "            }\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "            s%" PRId32 "[level] = a%" PRId32 ";\n", i, i);
+    tp_str_append(out, "        }\n"
+                       "        int level = 0;\n"
+                       "        while (((blocks >> level) & 1) == 0)\n"
+                       "            level++;\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "        a%" PRId32 " = s%" PRId32 "[level];\n", i, i);
+    tp_str_append(out, "        for (level++; (blocks >> level) != 0; level++)\n"
+                       "            if ((blocks >> level) & 1) {\n");
+    emit_step(text, "                ", "a#", "s#[level]", "a#", out);
+    tp_str_append(out, "            }\n");
+    return emit_results(text, "        ", "a#", out);
+}
+
+/* ---- the kernel around them ---- */
+
+static const char key_words[] =
+    "/* Orders floats as ints: -0 below +0, NaN above (below) all. */\n"
+    "static inline int vpu_key(float x)\n{\n    const int bits = as_int(x);\n"
+    "    return bits ^ ((bits >> 31) & 0x7fffffff);\n}\n"
+    "#define VPU_KEY_MAX(x) ((x) != (x) ? 0x7fffffff : vpu_key(x))\n"
+    "#define VPU_KEY_MIN(x) ((x) != (x) ? 0x7fffffff : ~vpu_key(x))\n";
+
+static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *out)
+{
+    switch (text->form) {
+    case TP_REDUCE_COLUMNS:
+        return emit_columns(text, out);
+    case TP_REDUCE_ARG:
+        return emit_arg(text, out);
+    case TP_REDUCE_TREE:
+        return emit_tree(text, out);
+    case TP_REDUCE_ROWS:
+    default:
+        return emit_rows(text, out);
+    }
+}
+
+tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
+                                 const char **out_entry)
+{
+    static const char *const entries[] = {"vpu_reduce_rows", "vpu_reduce_columns", "vpu_argument",
+                                          "vpu_reduce_tree"};
+    tp_vpu_ir *ir = text->ir;
+    TP_TRY(name_loops(text));
+    tp_str_builder body = {0}, out = {0};
+    const tpucl_status status = emit_form(text, &body);
+    const char *body_text;
+    TP_TRY(tp_vpu_finish_text(&body, ir->arena, &body_text));
+    TP_TRY(status);
+
+    if (ir->uses_random) tp_str_append(&out, "#define VPU_RANDOM\n");
+    tp_str_builder_printf(&out, "#include \"lib/vpu.clh\"\ntypedef %s vpu_index;\n",
+                          tp_vpu_index_type(ir));
+    if (text->form == TP_REDUCE_ARG) tp_str_append(&out, key_words);
+    tp_str_builder_printf(&out, "kernel void %s(", entries[text->form]);
+    tp_vpu_emit_params(ir, &out);
+    const bool has_partial = text->is_long || text->form == TP_REDUCE_TREE;
+    if (has_partial) tp_str_append(&out, "TP_TENSOR(float, tp), ulong kept_elems, ");
+    tp_vpu_emit_extra_params(ir, &text->coefs, &out);
+    tp_str_append(&out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
+                        "    const uint core = (uint)get_group_id(2) / (uint)(nz);\n"
+                        "    int z = (int)((uint)get_group_id(2) % (uint)(nz));\n");
+    if (ir->uses_random)
+        tp_str_append(&out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
+    tp_vpu_emit_pointers(ir, "    ", "core", &out);
+    if (has_partial) tp_str_append(&out, "    global float *partial = TP_AT(tp, core);\n");
+    if (text->form == TP_REDUCE_ROWS || text->form == TP_REDUCE_COLUMNS)
+        tp_str_builder_printf(&out,
+                              "    const int block = z %% blocks;\n    z /= blocks;\n"
+                              "    const int start = block * %d, end = min(nk, start + %d);\n",
+                              TP_VPU_BLOCK, TP_VPU_BLOCK);
+    const int32_t outer = text->kept.count > 2 ? text->kept.count - 2 : 0;
+    emit_indexes(text, &text->kept, outer, "z", "    ", &out);
+    tp_str_append(&out, "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
+                        "    const int y1 = min(y0 + chunk_y, ny);\n");
+    if (text->form == TP_REDUCE_COLUMNS)
+        tp_str_builder_printf(&out,
+                              "    const int x_first = (int)get_global_id(0) * chunk_x;\n"
+                              "    const int x_end = min(x_first + chunk_x, nx);\n"
+                              "    for (vpu_index y = y0; y < y1; y++)\n"
+                              "    for (int x0 = x_first; x0 < x_end; x0 += %" PRId64 ") {\n"
+                              "        const int width = min(%" PRId64 ", x_end - x0);\n",
+                              text->strip, text->strip);
+    else
+        tp_str_append(&out, "    const int x0 = (int)get_global_id(0) * chunk_x;\n"
+                            "    const int x1 = min(x0 + chunk_x, nx);\n"
+                            "    for (vpu_index y = y0; y < y1; y++)\n"
+                            "    for (vpu_index x = x0; x < x1; x++) {\n");
+    tp_str_append(&out, body_text);
+    tp_str_append(&out, "    }\n}\n");
+    *out_entry = entries[text->form];
+    return tp_vpu_finish_text(&out, ir->arena, out_source);
+}
