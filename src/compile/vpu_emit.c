@@ -16,7 +16,7 @@ const char *tp_vpu_coef_name(void *user, int64_t coef)
         if (coefs->values[i] == coef) return coefs->names[i];
     if (coefs->count == TP_VPU_MAX_COEFS || coef > INT32_MAX) return NULL;
     coefs->values[coefs->count] = coef;
-    snprintf(coefs->names[coefs->count], sizeof coefs->names[0], "c%u",
+    snprintf(coefs->names[coefs->count], sizeof coefs->names[0], "vpu_c%u",
              (unsigned)coefs->count % 100u);
     return coefs->names[coefs->count++];
 }
@@ -256,7 +256,7 @@ bool tp_vpu_can_widen(const tp_vpu_ir *ir, int32_t var)
 void tp_vpu_emit_params(const tp_vpu_ir *ir, tp_str_builder *out)
 {
     for (int32_t i = 0; i < ir->slot_count; i++)
-        tp_str_builder_printf(out, "TP_TENSOR(%s, t%" PRId32 "), ",
+        tp_str_builder_printf(out, "TP_TENSOR(%s, vpu_t%" PRId32 "), ",
                               tp_vpu_storage_type(ir->slots[i].dtype), i);
 }
 
@@ -264,6 +264,6 @@ void tp_vpu_emit_pointers(const tp_vpu_ir *ir, const char *indent, const char *c
                           tp_str_builder *out)
 {
     for (int32_t i = 0; i < ir->slot_count; i++)
-        tp_str_builder_printf(out, "%sglobal %s *p%" PRId32 " = TP_AT(t%" PRId32 ", %s);\n", indent,
-                              tp_vpu_storage_type(ir->slots[i].dtype), i, i, core);
+        tp_str_builder_printf(out, "%sglobal %s *p%" PRId32 " = TP_AT(vpu_t%" PRId32 ", %s);\n",
+                              indent, tp_vpu_storage_type(ir->slots[i].dtype), i, i, core);
 }

@@ -11,10 +11,10 @@
 
 #define TP_VPU_MAX_COEFS 24
 
-/* Coefficients that became parameters c0, c1, ... */
+/* Coefficients that became parameters vpu_c0, vpu_c1, ... */
 typedef struct tp_vpu_coefs {
     int64_t values[TP_VPU_MAX_COEFS];
-    char names[TP_VPU_MAX_COEFS][4];
+    char names[TP_VPU_MAX_COEFS][8];
     int32_t count;
 } tp_vpu_coefs;
 
@@ -45,7 +45,7 @@ void tp_vpu_emit_store(const tp_vpu_ir *ir, const tp_vpu_style *style, const tp_
  * guard depends on it. */
 bool tp_vpu_can_widen(const tp_vpu_ir *ir, int32_t var);
 
-/* "TP_TENSOR(float, t0), TP_TENSOR(ushort, t1), " for all slots, and the declarations of p0, p1... */
+/* "TP_TENSOR(float, vpu_t0), TP_TENSOR(ushort, vpu_t1), " for all slots, and the declarations of p0, p1... */
 void tp_vpu_emit_params(const tp_vpu_ir *ir, tp_str_builder *out);
 void tp_vpu_emit_pointers(const tp_vpu_ir *ir, const char *indent, const char *core,
                           tp_str_builder *out);

@@ -99,8 +99,8 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
     tp_vpu_emit_params(ir, &out);
     tp_vpu_emit_extra_params(ir, &text->coefs, &out);
     tp_str_append(&out, "int nx, int ny, int nz, int chunk_x, int chunk_y)\n{\n"
-                        "    const uint core = (uint)get_group_id(2) / (uint)nz;\n"
-                        "    const vpu_index z = (int)((uint)get_group_id(2) % (uint)nz);\n");
+                        "    const uint core = (uint)get_global_id(2) / (uint)nz;\n"
+                        "    const vpu_index z = (int)((uint)get_global_id(2) % (uint)nz);\n");
     if (ir->uses_random)
         tp_str_append(&out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
     emit_outer_indexes(text, &out);

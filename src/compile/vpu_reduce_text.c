@@ -429,15 +429,15 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
     tp_str_builder_printf(&out, "kernel void %s(", entries[text->form]);
     tp_vpu_emit_params(ir, &out);
     const bool has_partial = text->is_long || text->form == TP_REDUCE_TREE;
-    if (has_partial) tp_str_append(&out, "TP_TENSOR(float, tp), ulong kept_elems, ");
+    if (has_partial) tp_str_append(&out, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
     tp_vpu_emit_extra_params(ir, &text->coefs, &out);
     tp_str_append(&out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
-                        "    const uint core = (uint)get_group_id(2) / (uint)(nz);\n"
-                        "    int z = (int)((uint)get_group_id(2) % (uint)(nz));\n");
+                        "    const uint core = (uint)get_global_id(2) / (uint)(nz);\n"
+                        "    int z = (int)((uint)get_global_id(2) % (uint)(nz));\n");
     if (ir->uses_random)
         tp_str_append(&out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
     tp_vpu_emit_pointers(ir, "    ", "core", &out);
-    if (has_partial) tp_str_append(&out, "    global float *partial = TP_AT(tp, core);\n");
+    if (has_partial) tp_str_append(&out, "    global float *partial = TP_AT(vpu_parts, core);\n");
     if (text->form == TP_REDUCE_ROWS || text->form == TP_REDUCE_COLUMNS)
         tp_str_builder_printf(&out,
                               "    const int block = z %% blocks;\n    z /= blocks;\n"
