@@ -34,6 +34,7 @@ static tpucl_status build(const tp_vpu_target *target, tp_node_id head, int64_t 
     int32_t bound;
     tp_ix_delinearise(ir->index, &tp_graph_node(target->graph, head)->shape, number, own);
     TP_TRY(tp_vpu_ir_bind(ir, head, own, "value", &bound));
+    ir->is_own_root[head] = true;
     for (int32_t i = 0; i < root_count; i++)
         ir->is_own_root[roots[i]] = true;
     for (int32_t i = 0; i < root_count; i++) {
@@ -80,7 +81,8 @@ static tpucl_status emit_function(epilogue_text *text, int width, tp_str_builder
         tp_vpu_emit_value(ir, &style, ir->stores[i].value, done, out);
     for (int32_t i = 0; i < ir->store_count; i++)
         tp_vpu_emit_store(ir, &style, &ir->stores[i], out);
-    tp_str_append(out, "}\n");
+    /* exact_math.h, which the kernel may include once more, has its own EM. */
+    tp_str_append(out, "}\n#undef EM\n");
     return TPUCL_OK;
 }
 

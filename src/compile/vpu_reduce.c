@@ -76,6 +76,8 @@ static tpucl_status build_roots(reduce_problem *problem, tp_reduce_text *text, c
     for (int32_t i = 0; i < problem->head_count; i++)
         TP_TRY(tp_vpu_ir_bind(ir, problem->heads[i].node, kept, registers[i],
                               &problem->heads[i].bound));
+    for (int32_t i = 0; i < problem->head_count; i++)
+        ir->is_own_root[problem->heads[i].node] = true;
     for (int32_t i = 0; i < problem->root_count; i++)
         ir->is_own_root[problem->roots[i]] = true;
     for (int32_t i = 0; i < problem->root_count; i++) {

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is stored and what is recomputed. Nodes are visited from the results backwards, so that each
+ * one knows which launches would compute it if it were not stored, and how many elements they would
+ * compute in all (a broadcast in between multiplies them).
+ *
+ * A node is stored when that is cheaper in a simple cost model in units of one byte of memory traffic:
+ * an element-wise operation costs its weight, a value read or written its size, a launch LAUNCH_COST.
+ * Random numbers are never stored, and neither are broadcasts, reshapes, iota and scalar constants:
+ * reading them again costs as much as making them again, or more.
+ */
+#include "compile/pass.h"
+
+#include <string.h>
+#include "core/alloc.h"
+#include "graph/opdef.h"
+
+/* One launch takes about 3 us on the PoCL of a two-core machine (measured), in which that machine
+ * moves about 40 kB. */
+#define LAUNCH_COST 40000.0
+#define MAX_SINKS 6
+#define MAX_SUBTREE 64
+
+/* Which launches would compute the node: by the stored node or head that asks for it. */
+typedef struct sink_set {
+    int32_t count; /* MAX_SINKS + 1: more than that */
+    tp_node_id ids[MAX_SINKS];
+} sink_set;
+
+typedef struct fuse_state {
+    tp_fusion *fusion;
+    sink_set *sinks; /* per node */
+    double *evals;   /* per node: elements computed when it is not stored */
+} fuse_state;
+
+static void add_sink(sink_set *set, tp_node_id id)
+{
+    for (int32_t i = 0; i < set->count && i < MAX_SINKS; i++)
+        if (set->ids[i] == id) return;
+    if (set->count < MAX_SINKS) set->ids[set->count] = id;
+    if (set->count <= MAX_SINKS) set->count++;
+}
+
+static void add_sinks(sink_set *set, const sink_set *other)
+{
+    for (int32_t i = 0; i < other->count && i < MAX_SINKS; i++)
+        add_sink(set, other->ids[i]);
+    if (other->count > MAX_SINKS) set->count = MAX_SINKS + 1;
+}
+
+static double elems_of(const tp_fusion *fusion, tp_node_id id)
+{
+    return (double)tp_shape_elems(&tp_graph_node(fusion->graph, id)->shape);
+}
+
+/* Of one element, in vector operations: roughly how long the function of num/exact_math.h is. */
+static double weight_of(const tp_node *node)
+{
+    static const struct {
+        const char *name;
+        double weight;
+    } table[] = {{"exponential", 20}, {"exponential_minus_one", 30},
+                 {"log", 25},         {"log_plus_one", 30},
+                 {"power", 80},       {"tanh", 35},
+                 {"logistic", 30},    {"erf", 40},
+                 {"sine", 40},        {"cosine", 40},
+                 {"cbrt", 30},        {"sqrt", 6},
+                 {"rsqrt", 12},       {"divide", 6},
+                 {"remainder", 200}};
+    if (node->def->op_class == TP_OP_RANDOM) return 60;
+    if (node->def->op_class != TP_OP_ELEMENTWISE) return 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(node->def->name, table[i].name) == 0) return table[i].weight;
+    return 1;
+}
+
+static bool is_never_stored(const tp_node *node)
+{
+    switch (node->def->op_class) {
+    case TP_OP_SOURCE:
+    case TP_OP_RANDOM:
+    case TP_OP_BROADCAST:
+    case TP_OP_RESHAPE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- cost ---- */
+
+typedef struct subtree {
+    tp_node_id seen[MAX_SUBTREE];
+    int32_t count;
+    double compute, bytes; /* for all elements of the top once */
+    bool is_too_large;
+} subtree;
+
+/* What computing `id` from memory takes: operations of the nodes in between, bytes of what is read.
+ * Operands are not decided yet (they come later in the walk backwards), so all that may be recomputed
+ * is taken to be. */
+static void measure(const tp_fusion *fusion, tp_node_id id, double top_elems, subtree *t)
+{
+    for (int32_t i = 0; i < t->count; i++)
+        if (t->seen[i] == id) return;
+    if (t->count == MAX_SUBTREE) {
+        t->is_too_large = true;
+        return;
+    }
+    t->seen[t->count++] = id;
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    const double elems = elems_of(fusion, id);
+    if (fusion->is_stored[id] || !tp_fusion_is_fusible(fusion, id)) {
+        const double read = elems < top_elems ? elems : top_elems;
+        t->bytes += read * (double)tp_dtype_size(node->dtype);
+        return;
+    }
+    t->compute += weight_of(node) * (elems < top_elems ? elems : top_elems);
+    for (int32_t i = 0; i < node->input_count; i++)
+        measure(fusion, node->inputs[i], top_elems, t);
+}
+
+static bool should_store(const fuse_state *state, tp_node_id id)
+{
+    const tp_fusion *fusion = state->fusion;
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    if (is_never_stored(node)) return false;
+    const double elems = elems_of(fusion, id), evals = state->evals[id];
+    const int32_t sinks = state->sinks[id].count;
+    if (elems == 0 || (sinks <= 1 && evals <= elems)) return false;
+    /* In the top's loop small things are computed as often as the top's elements are. */
+    subtree t = {0};
+    measure(fusion, id, elems, &t);
+    if (t.is_too_large) return true;
+    const double once = t.compute + t.bytes;
+    const double factor = evals / elems;
+    const double size = elems * (double)tp_dtype_size(node->dtype);
+    /* Reading a small tensor through a broadcast stays in registers and caches. */
+    const double reads = factor < (double)sinks ? factor : (double)sinks;
+    const double inlined = factor * once;
+    const double stored = once + size * (1 + reads) + LAUNCH_COST;
+    return inlined > stored;
+}
+
+/* ---- the walk ---- */
+
+static bool is_port_source(const tp_fusion *fusion, tp_node_id id)
+{
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    return node->def->op_class == TP_OP_SOURCE && !tp_fusion_is_fusible(fusion, id);
+}
+
+static void force(tp_fusion *fusion, tp_node_id id)
+{
+    fusion->is_forced[id] = fusion->is_stored[id] = true;
+}
+
+/* Ports, sources, heads and their operands. MXU operands were forced by pass_precision. */
+static void force_stored(tp_fusion *fusion)
+{
+    const tp_graph *graph = fusion->graph;
+    for (int32_t i = 0; i < graph->update_count; i++)
+        force(fusion, graph->updates[i].value);
+    for (int32_t i = 0; i < graph->output_count; i++)
+        force(fusion, graph->outputs[i].node);
+    for (tp_node_id id = 0; id < graph->node_count; id++) {
+        const tp_node *node = tp_graph_node(graph, id);
+        const tp_op_class op_class = node->def->op_class;
+        if (is_port_source(fusion, id)) force(fusion, id);
+        if (!fusion->is_live[id]) continue;
+        if (op_class == TP_OP_WINDOW || op_class == TP_OP_COLLECTIVE) {
+            force(fusion, id);
+            for (int32_t i = 0; i < node->input_count; i++)
+                force(fusion, node->inputs[i]);
+        }
+        /* For now; pass_fuse takes back what only its own epilogue reads. */
+        if (op_class == TP_OP_MXU || op_class == TP_OP_REDUCE) fusion->is_stored[id] = true;
+    }
+}
+
+/* Reads of an operand through the heads: a reduction computes each element of its operand once. */
+static void gather_uses(fuse_state *state, tp_node_id id)
+{
+    const tp_fusion *fusion = state->fusion;
+    for (int32_t u = fusion->user_start[id]; u < fusion->user_start[id + 1]; u++) {
+        const tp_node_id user = fusion->users[u];
+        const tp_node *node = tp_graph_node(fusion->graph, user);
+        if (node->def->op_class == TP_OP_MXU || node->def->op_class == TP_OP_WINDOW ||
+            node->def->op_class == TP_OP_COLLECTIVE)
+            continue; /* they read memory, which is forced */
+        if (node->def->op_class == TP_OP_REDUCE) {
+            add_sink(&state->sinks[id], user);
+            state->evals[id] += elems_of(fusion, id);
+        } else if (fusion->is_stored[user]) {
+            add_sink(&state->sinks[id], user);
+            state->evals[id] += elems_of(fusion, user);
+        } else {
+            add_sinks(&state->sinks[id], &state->sinks[user]);
+            state->evals[id] += state->evals[user];
+        }
+    }
+}
+
+static tpucl_status decide(fuse_state *state)
+{
+    tp_fusion *fusion = state->fusion;
+    force_stored(fusion);
+    for (tp_node_id id = fusion->graph->node_count - 1; id >= 0; id--) {
+        if (!fusion->is_live[id] || fusion->is_stored[id]) continue;
+        gather_uses(state, id);
+        if (should_store(state, id)) fusion->is_stored[id] = true;
+    }
+    return TPUCL_OK;
+}
+
+/* ---- first clusters ---- */
+
+static tpucl_status add_cluster(tp_fusion *fusion, tp_node_id id)
+{
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    tp_cluster cluster = {.is_replicated = fusion->is_replicated[id]};
+    switch (node->def->op_class) {
+    case TP_OP_REDUCE:
+        cluster.kind = TP_CLUSTER_REDUCE;
+        break;
+    case TP_OP_MXU:
+        cluster.kind = TP_CLUSTER_MXU;
+        break;
+    case TP_OP_WINDOW:
+        cluster.kind = TP_CLUSTER_WINDOW;
+        break;
+    case TP_OP_COLLECTIVE:
+        cluster.kind = TP_CLUSTER_ALL_REDUCE;
+        break;
+    default:
+        cluster.kind = TP_CLUSTER_MAP;
+    }
+    TP_TRY(tp_cluster_list_push(&fusion->clusters, cluster));
+    const int32_t index = (int32_t)fusion->clusters.count - 1;
+    tp_cluster *added = &fusion->clusters.items[index];
+    if (cluster.kind != TP_CLUSTER_MAP) TP_TRY(tp_node_list_push(&added->heads, id));
+    TP_TRY(tp_node_list_push(&added->roots, id));
+    fusion->cluster_of[id] = index;
+    return TPUCL_OK;
+}
+
+static tpucl_status create_clusters(tp_fusion *fusion)
+{
+    for (tp_node_id id = 0; id < fusion->graph->node_count; id++) {
+        if (!fusion->is_live[id] || !fusion->is_stored[id] || is_port_source(fusion, id)) continue;
+        TP_TRY(add_cluster(fusion, id));
+    }
+    for (size_t i = 0; i < fusion->clusters.count; i++)
+        TP_TRY(tp_cluster_find_reads(fusion, (int32_t)i));
+    return TPUCL_OK;
+}
+
+/* ---- what turned out not to need memory ---- */
+
+static bool is_read_elsewhere(const tp_fusion *fusion, tp_node_id id)
+{
+    const int32_t own = fusion->cluster_of[id];
+    for (size_t c = 0; c < fusion->clusters.count; c++) {
+        const tp_cluster *cluster = &fusion->clusters.items[c];
+        if (cluster->is_dead || (int32_t)c == own) continue;
+        for (size_t i = 0; i < cluster->reads.count; i++)
+            if (cluster->reads.items[i] == id) return true;
+    }
+    return false;
+}
+
+/* Roots that only their own cluster reads stay in registers. */
+static void drop_private_roots(tp_fusion *fusion)
+{
+    for (size_t c = 0; c < fusion->clusters.count; c++) {
+        tp_cluster *cluster = &fusion->clusters.items[c];
+        if (cluster->is_dead) continue;
+        size_t kept = 0;
+        for (size_t i = 0; i < cluster->roots.count; i++) {
+            const tp_node_id id = cluster->roots.items[i];
+            if (fusion->is_forced[id] || is_read_elsewhere(fusion, id)) {
+                cluster->roots.items[kept++] = id;
+            } else {
+                fusion->is_stored[id] = false;
+                fusion->cluster_of[id] = -1;
+            }
+        }
+        cluster->roots.count = kept;
+        if (kept == 0) cluster->is_dead = true;
+    }
+}
+
+tpucl_status tp_pass_fuse(tp_fusion *fusion)
+{
+    const size_t nodes = (size_t)fusion->graph->node_count + 1;
+    fuse_state state = {.fusion = fusion,
+                        .sinks = TP_ARENA_NEW_ARRAY(fusion->arena, sink_set, nodes),
+                        .evals = TP_ARENA_NEW_ARRAY(fusion->arena, double, nodes)};
+    if (!state.sinks || !state.evals) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(decide(&state));
+    TP_TRY(create_clusters(fusion));
+    TP_TRY(tp_fuse_attach(fusion));
+    drop_private_roots(fusion);
+    for (size_t i = 0; i < fusion->clusters.count; i++)
+        if (!fusion->clusters.items[i].is_dead) TP_TRY(tp_cluster_find_reads(fusion, (int32_t)i));
+    return TPUCL_OK;
+}
