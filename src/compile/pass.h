@@ -60,9 +60,11 @@ typedef struct tp_fusion {
     tp_node_id *users;         /* live ones */
     tp_operand_view *operands; /* MXU nodes: 2 per node, at 2 * id */
     tp_cluster_list clusters;
-    int32_t level_count; /* set by pass_schedule */
-    int32_t *order;      /* live clusters in order of execution, by pass_schedule */
+    /* Set by pass_schedule. */
+    int32_t level_count;
+    int32_t *order; /* live clusters in order of execution */
     int32_t order_count;
+    bool *is_in_place; /* per update: the cluster may write into the variable itself */
 } tp_fusion;
 
 /* `graph` and `caps` must outlive it. */

@@ -24,6 +24,12 @@ typedef struct tp_vpu_target {
 tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *roots,
                                int32_t root_count, const char *label, tp_launch *out_launch);
 
+/* Does the cluster read `node` only at the element of `root` that the same turn of its loop stores? Then
+ * `root` may be stored in the memory of `node`. */
+tpucl_status tp_vpu_map_is_in_place(const tp_vpu_target *target, const tp_node_id *roots,
+                                    int32_t root_count, tp_node_id root, tp_node_id node,
+                                    bool *out_is_in_place);
+
 #define TP_VPU_MAX_HEADS 8
 #define TP_VPU_SCRATCH (-2) /* tensor of the partial results, between the two launches */
 

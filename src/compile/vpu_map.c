@@ -154,3 +154,24 @@ tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *ro
     *out_launch = launch;
     return TPUCL_OK;
 }
+
+tpucl_status tp_vpu_map_is_in_place(const tp_vpu_target *target, const tp_node_id *roots,
+                                    int32_t root_count, tp_node_id root, tp_node_id node,
+                                    bool *out_is_in_place)
+{
+    map_text text = {0};
+    *out_is_in_place = true;
+    TP_TRY(tp_vpu_ir_create(target->arena, target->graph, target->is_stored, &text.ir));
+    TP_TRY(build_body(&text, roots, root_count));
+    const tp_vpu_ir *ir = text.ir;
+    tp_ix stored = TP_IX_ZERO;
+    for (int32_t i = 0; i < ir->store_count; i++)
+        if (ir->slots[ir->stores[i].slot].node == root) stored = ir->stores[i].index;
+    for (int32_t i = 0; i < ir->value_count; i++) {
+        const tp_vpu_value *value = &ir->values[i];
+        if (value->kind == TP_VPU_LOAD && value->node == node &&
+            (value->index != stored || value->guard >= 0))
+            *out_is_in_place = false;
+    }
+    return TPUCL_OK;
+}

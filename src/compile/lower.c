@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Buffers for what is stored, launches for clusters, segments for levels.
+ */
+#include "compile/lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "core/alloc.h"
+#include "graph/opdef.h"
+
+/* ---- buffers ---- */
+
+static bool is_named(const tp_node *node, const char *name)
+{
+    return node->def->op_class == TP_OP_SOURCE && strcmp(node->def->name, name) == 0;
+}
+
+static int32_t variable_of(const tp_graph *graph, tp_node_id id)
+{
+    for (int32_t i = 0; i < graph->variable_count; i++)
+        if (graph->variables[i].node == id) return i;
+    return -1;
+}
+
+static int32_t output_of(const tp_graph *graph, tp_node_id id)
+{
+    for (int32_t i = 0; i < graph->output_count; i++)
+        if (graph->outputs[i].node == id) return i;
+    return -1;
+}
+
+/* The update in place whose value the node is, -1. */
+static int32_t update_in_place(const tp_fusion *fusion, tp_node_id id)
+{
+    for (int32_t i = 0; i < fusion->graph->update_count; i++)
+        if (fusion->graph->updates[i].value == id && fusion->is_in_place[i]) return i;
+    return -1;
+}
+
+static uint64_t align(uint64_t bytes)
+{
+    return (bytes + TP_PROGRAM_ALIGN_BYTES - 1) / TP_PROGRAM_ALIGN_BYTES * TP_PROGRAM_ALIGN_BYTES;
+}
+
+/* The next place in a record. */
+static uint64_t take_record(uint64_t *inout_record_bytes, uint64_t bytes)
+{
+    const uint64_t offset = *inout_record_bytes;
+    *inout_record_bytes = offset + align(bytes);
+    return offset;
+}
+
+static tpucl_status add_buffer(tp_lowering *l, tp_node_id id)
+{
+    const tp_fusion *fusion = l->fusion;
+    const tp_graph *graph = fusion->graph;
+    const tp_node *node = tp_graph_node(graph, id);
+    tp_program *program = tp_program_builder_program(l->builder);
+    tp_program_buffer buffer = {.name = node->name[0] ? node->name : node->def->name,
+                                .dtype = node->dtype,
+                                .shape = node->shape,
+                                .bytes = (uint64_t)tp_shape_bytes(&node->shape, node->dtype)};
+    const int32_t update = update_in_place(fusion, id);
+    if (is_named(node, "input")) {
+        buffer.space = TP_SPACE_INPUT;
+        buffer.offset_bytes = take_record(&program->input_bytes, buffer.bytes);
+    } else if (is_named(node, "variable")) {
+        buffer.space = TP_SPACE_VARIABLE;
+        buffer.variable = variable_of(graph, id);
+    } else if (is_named(node, "constant")) {
+        buffer.space = TP_SPACE_CONSTANT;
+        TP_TRY(tp_program_builder_add_constant(l->builder, tp_node_attr(node, "value")->data,
+                                               buffer.bytes, &buffer.offset_bytes));
+    } else if (update >= 0) {
+        l->buffer_of[id] = l->buffer_of[graph->variables[graph->updates[update].variable].node];
+        return TPUCL_OK;
+    } else if (output_of(graph, id) >= 0) {
+        const bool is_result = fusion->is_replicated[id];
+        buffer.space = is_result ? TP_SPACE_RESULT : TP_SPACE_OUTPUT;
+        buffer.offset_bytes =
+            take_record(is_result ? &program->result_bytes : &program->output_bytes, buffer.bytes);
+    } else {
+        buffer.space = fusion->is_replicated[id] ? TP_SPACE_REPLICATED : TP_SPACE_CORE;
+    }
+    return tp_program_builder_add_buffer(l->builder, &buffer, &l->buffer_of[id]);
+}
+
+static tpucl_status add_variables(tp_lowering *l)
+{
+    const tp_graph *graph = l->fusion->graph;
+    for (int32_t i = 0; i < graph->variable_count; i++) {
+        const tp_variable *from = &graph->variables[i];
+        const tp_program_variable variable = {.name = from->name,
+                                              .dtype = from->dtype,
+                                              .shape = from->shape,
+                                              .init = (int32_t)from->init,
+                                              .init_a = from->init_a,
+                                              .init_b = from->init_b,
+                                              .is_trainable = from->is_trainable,
+                                              .is_model = from->is_model};
+        int32_t index;
+        TP_TRY(tp_program_builder_add_variable(l->builder, &variable, &index));
+        TP_TRY(add_buffer(l, from->node));
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status add_buffers(tp_lowering *l)
+{
+    const tp_fusion *fusion = l->fusion;
+    const tp_graph *graph = fusion->graph;
+    TP_TRY(add_variables(l));
+    for (int32_t i = 0; i < graph->input_count; i++) {
+        TP_TRY(add_buffer(l, graph->inputs[i].node));
+        TP_TRY(tp_program_builder_add_port(l->builder, TP_PORT_INPUT, graph->inputs[i].name,
+                                           l->buffer_of[graph->inputs[i].node]));
+    }
+    for (tp_node_id id = 0; id < graph->node_count; id++)
+        if (fusion->is_live[id] && fusion->is_stored[id] && l->buffer_of[id] < 0)
+            TP_TRY(add_buffer(l, id));
+    for (int32_t i = 0; i < graph->output_count; i++) {
+        const tp_node_id id = graph->outputs[i].node;
+        const tp_port_kind kind = fusion->is_replicated[id] ? TP_PORT_RESULT : TP_PORT_OUTPUT;
+        TP_TRY(tp_program_builder_add_port(l->builder, kind, graph->outputs[i].name,
+                                           l->buffer_of[id]));
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_lower_add_scratch(tp_lowering *l, const char *name, tp_dtype dtype, uint64_t bytes,
+                                  bool is_per_core, int32_t *out_buffer)
+{
+    tp_program_buffer buffer = {.name = name,
+                                .dtype = dtype,
+                                .bytes = bytes,
+                                .space = is_per_core ? TP_SPACE_CORE : TP_SPACE_REPLICATED};
+    buffer.shape.rank = 1;
+    buffer.shape.dims[0] = (int64_t)(bytes / tp_dtype_size(dtype));
+    return tp_program_builder_add_buffer(l->builder, &buffer, out_buffer);
+}
+
+/* ---- launches ---- */
+
+tpucl_status tp_lower_add_launch(tp_lowering *l, int32_t level, bool is_per_core,
+                                 const tp_launch *launch)
+{
+    tp_launch copy = *launch;
+    copy.is_per_core = is_per_core;
+    return tp_launch_list_push(&l->segments[2 * level + (is_per_core ? 1 : 0)], copy);
+}
+
+tpucl_status tp_lower_map_args(tp_lowering *l, const tp_kernel_arg *args, int32_t count,
+                               int32_t scratch, const tp_kernel_arg **out_args)
+{
+    tp_kernel_arg *mapped = TP_ARENA_NEW_ARRAY(l->fusion->arena, tp_kernel_arg, (size_t)count + 1);
+    if (!mapped) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        mapped[i] = args[i];
+        if (args[i].kind != TP_ARG_TENSOR) continue;
+        mapped[i].tensor =
+            args[i].tensor == TP_VPU_SCRATCH ? scratch : l->buffer_of[args[i].tensor];
+        if (mapped[i].tensor < 0)
+            return TP_FAIL(TPUCL_INTERNAL, "node %" PRId32 " is used by a kernel but not stored",
+                           args[i].tensor);
+    }
+    *out_args = mapped;
+    return TPUCL_OK;
+}
+
+const char *tp_lower_label(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_graph *graph = l->fusion->graph;
+    const tp_node *head =
+        cluster->heads.count > 0 ? tp_graph_node(graph, cluster->heads.items[0]) : NULL;
+    const tp_node *root = cluster->roots.count > 0
+                              ? tp_graph_node(graph, cluster->roots.items[cluster->roots.count - 1])
+                              : head;
+    const char *name = head && head->name[0] ? head->name : root->name;
+    const char *op = head ? head->def->name : root->def->name;
+    const char *label = tp_arena_printf(l->fusion->arena, "%s%s%s", name, *name ? " " : "", op);
+    return label ? label : op;
+}
+
+static tpucl_status lower_map(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_vpu_target target = tp_fusion_target(l->fusion);
+    tp_launch launch;
+    TP_TRY(tp_vpu_map_create(&target, cluster->roots.items, (int32_t)cluster->roots.count,
+                             tp_lower_label(l, cluster), &launch));
+    TP_TRY(tp_lower_map_args(l, launch.args, launch.arg_count, -1, &launch.args));
+    return tp_lower_add_launch(l, cluster->level, !cluster->is_replicated, &launch);
+}
+
+static tpucl_status lower_reduce(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_vpu_target target = tp_fusion_target(l->fusion);
+    tp_vpu_reduce_plan plan;
+    TP_TRY(tp_vpu_reduce_create(&target, cluster->heads.items, (int32_t)cluster->heads.count,
+                                cluster->roots.items, (int32_t)cluster->roots.count,
+                                tp_lower_label(l, cluster), &plan));
+    int32_t scratch = -1;
+    if (plan.scratch_bytes > 0)
+        TP_TRY(tp_lower_add_scratch(l, "partial sums", TP_F32, plan.scratch_bytes,
+                                    !cluster->is_replicated, &scratch));
+    for (int32_t i = 0; i < plan.launch_count; i++) {
+        tp_launch *launch = &plan.launches[i];
+        TP_TRY(tp_lower_map_args(l, launch->args, launch->arg_count, scratch, &launch->args));
+        TP_TRY(tp_lower_add_launch(l, cluster->level, !cluster->is_replicated, launch));
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status lower_all_reduce(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_node_id head = cluster->heads.items[0];
+    const tp_node *node = tp_graph_node(l->fusion->graph, head);
+    return tp_reduce_list_push(&l->reduces,
+                               (tp_reduce_pair){.level = cluster->level,
+                                                .core_buffer = l->buffer_of[node->inputs[0]],
+                                                .replicated_buffer = l->buffer_of[head]});
+}
+
+static tpucl_status lower_cluster(tp_lowering *l, const tp_cluster *cluster)
+{
+    switch (cluster->kind) {
+    case TP_CLUSTER_MAP:
+        return lower_map(l, cluster);
+    case TP_CLUSTER_REDUCE:
+        return lower_reduce(l, cluster);
+    case TP_CLUSTER_MXU:
+        return tp_lower_mxu(l, cluster);
+    case TP_CLUSTER_WINDOW:
+        return tp_lower_window(l, cluster);
+    case TP_CLUSTER_ALL_REDUCE:
+    default:
+        return lower_all_reduce(l, cluster);
+    }
+}
+
+/* Updates that could not be written in place are copied when all else is done. */
+static tpucl_status copy_updates(tp_lowering *l)
+{
+    const tp_fusion *fusion = l->fusion;
+    const tp_graph *graph = fusion->graph;
+    for (int32_t u = 0; u < graph->update_count; u++) {
+        if (fusion->is_in_place[u]) continue;
+        const tp_node_id value = graph->updates[u].value;
+        const tp_node *node = tp_graph_node(graph, value);
+        const int64_t bytes = tp_shape_bytes(&node->shape, node->dtype);
+        tp_kernel_arg *args = TP_ARENA_NEW_ARRAY(fusion->arena, tp_kernel_arg, 4);
+        if (!args) return TPUCL_OUT_OF_MEMORY;
+        if (bytes > INT32_MAX)
+            return TP_FAIL(TPUCL_UNSUPPORTED,
+                           "variable '%s' has %" PRId64 " bytes, more than can be copied",
+                           graph->variables[graph->updates[u].variable].name, bytes);
+        args[0] = (tp_kernel_arg){.kind = TP_ARG_TENSOR, .tensor = l->buffer_of[value]};
+        args[1] = (tp_kernel_arg){
+            .kind = TP_ARG_TENSOR,
+            .tensor = l->buffer_of[graph->variables[graph->updates[u].variable].node],
+            .is_written = true};
+        args[2] = (tp_kernel_arg){.kind = TP_ARG_S32, .s32 = (int32_t)bytes};
+        const tp_vpu_grid grid = tp_vpu_grid_plan(fusion->caps, bytes, 1, 1, 1 << 20);
+        args[3] = (tp_kernel_arg){.kind = TP_ARG_S32, .s32 = (int32_t)grid.chunk_x};
+        tp_launch launch = {.kind = TP_LAUNCH_KERNEL,
+                            .label = "copy of an update",
+                            .source = "#include \"vpu/vpu_copy.cl\"\n",
+                            .options = "",
+                            .entry = "vpu_copy",
+                            .args = args,
+                            .arg_count = 4,
+                            .grid_z = 1,
+                            .bytes = 2.0 * (double)bytes};
+        for (int i = 0; i < 3; i++) {
+            launch.global[i] = grid.global[i];
+            launch.local[i] = grid.local[i];
+        }
+        TP_TRY(tp_lower_add_launch(l, fusion->level_count - 1, false, &launch));
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status emit_segments(tp_lowering *l)
+{
+    int32_t per_core_segments = 0;
+    tp_program *program = tp_program_builder_program(l->builder);
+    for (int32_t s = 0; s < l->segment_count; s++) {
+        const bool is_per_core = s % 2 == 1;
+        TP_TRY(tp_program_builder_begin_segment(l->builder, is_per_core));
+        for (size_t i = 0; i < l->segments[s].count; i++) {
+            const tp_launch *launch = &l->segments[s].items[i];
+            TP_TRY(tp_program_builder_add_launch(l->builder, launch));
+            if (launch->kind != TP_LAUNCH_KERNEL) program->is_exact = false;
+            if (is_per_core) {
+                program->flops_per_core += launch->flops;
+                program->bytes_per_core += launch->bytes;
+            }
+        }
+        if (is_per_core && l->segments[s].count > 0) per_core_segments++;
+    }
+    program->is_resident = per_core_segments > 1;
+    return TPUCL_OK;
+}
+
+tpucl_status tp_lower(tp_lowering *l)
+{
+    const tp_fusion *fusion = l->fusion;
+    const size_t nodes = (size_t)fusion->graph->node_count;
+    l->buffer_of = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, nodes + 1);
+    l->segment_count = 2 * fusion->level_count;
+    l->segments = TP_ARENA_NEW_ARRAY(fusion->arena, tp_launch_list, (size_t)l->segment_count + 1);
+    if (!l->buffer_of || !l->segments) {
+        l->segment_count = 0;
+        return TPUCL_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < nodes; i++)
+        l->buffer_of[i] = -1;
+    TP_TRY(add_buffers(l));
+    for (int32_t i = 0; i < fusion->order_count; i++)
+        TP_TRY(lower_cluster(l, &fusion->clusters.items[fusion->order[i]]));
+    TP_TRY(copy_updates(l));
+    return emit_segments(l);
+}
+
+void tp_lowering_deinit(tp_lowering *l)
+{
+    for (int32_t i = 0; i < l->segment_count; i++)
+        tp_launch_list_deinit(&l->segments[i]);
+    tp_reduce_list_deinit(&l->reduces);
+    tp_pack_list_deinit(&l->packs);
+}
