@@ -252,10 +252,10 @@ static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
     tp_str_append(out, "            }\n        }\n");
     if (text->lanes > 1) {
         tp_str_builder_printf(out,
-                              "        for (int half = %" PRId64 "; half > 0; half >>= 1)\n"
-                              "            VPU_LOOP for (int l = 0; l < half; l++) {\n",
+                              "        for (int other = %" PRId64 "; other > 0; other >>= 1)\n"
+                              "            VPU_LOOP for (int l = 0; l < other; l++) {\n",
                               text->lanes / 2);
-        emit_step(text, "                ", "l#[l]", "l#[l]", "l#[l + half]", out);
+        emit_step(text, "                ", "l#[l]", "l#[l]", "l#[l + other]", out);
         tp_str_append(out, "            }\n");
     }
     return emit_results(text, "        ", "l#[0]", out);
