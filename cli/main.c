@@ -8,6 +8,7 @@
 
 const tp_cmd *const tp_cmd_table[] = {
     &tp_cmd_devices,
+    &tp_cmd_bench,
     &tp_cmd_help,
     &tp_cmd_version,
     NULL,

@@ -82,6 +82,59 @@ TPUCL_API tpucl_verify_check tpucl_verify_report_check(const tpucl_verify_report
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_verify_report_json(const tpucl_verify_report *report,
                                                                  char **out_text);
 
+/* ---- bench ---- */
+typedef struct tpucl_bench_row {
+    const char *suite, *name, *side; /* name: of the case; sides of one case are compared */
+    double seconds, spread;          /* median, and (slowest - fastest) / median */
+    double value;
+    const char *unit;
+    bool projected;   /* computed from a topology's figures, not measured */
+    const char *note; /* or NULL */
+} tpucl_bench_row;
+
+typedef struct tpucl_bench_ratio {
+    const char *suite, *name;
+    double value;
+} tpucl_bench_ratio;
+
+typedef struct tpucl_bench_options {
+    size_t struct_size;
+    const char *device; /* selector; default as everywhere */
+    const char *suite;  /* only this one; default all */
+    bool quick;         /* fewer sizes and repeats: to see that it works, not to quote */
+    /* Called as work goes on; may be NULL. */
+    void (*progress)(void *user, const char *what, int32_t done, int32_t total);
+    void *user;
+} tpucl_bench_options;
+
+static inline tpucl_bench_options tpucl_bench_options_default(void)
+{
+    tpucl_bench_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    return options;
+}
+
+typedef struct tpucl_bench_report tpucl_bench_report;
+
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_bench(const tpucl_bench_options *options,
+                                                    tpucl_bench_report **out_report);
+TPUCL_API void tpucl_bench_report_destroy(tpucl_bench_report *report);
+/* All suites' rows and ratios one after the other; `name` is NULL past the end. Borrowed. */
+TPUCL_API tpucl_bench_row tpucl_bench_report_row(const tpucl_bench_report *report, int32_t index);
+TPUCL_API tpucl_bench_ratio tpucl_bench_report_ratio(const tpucl_bench_report *report,
+                                                     int32_t index);
+/* Which side is better in a suite and why, or NULL. */
+TPUCL_API const char *tpucl_bench_report_sentence(const tpucl_bench_report *report,
+                                                  const char *suite);
+/* What was corrected or left out; NULL past the end. */
+TPUCL_API const char *tpucl_bench_report_note(const tpucl_bench_report *report, int32_t index);
+/* As docs/json.md describes it; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_bench_report_json(const tpucl_bench_report *report,
+                                                                char **out_text);
+/* Names of the suites; NULL past the end. */
+TPUCL_API const char *tpucl_bench_suite_name(int32_t index);
+
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */
 TPUCL_API const char *tpucl_topology_name(int32_t index);
