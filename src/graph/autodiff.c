@@ -23,8 +23,8 @@ static bool hands_on_dtype(const tp_node *node)
 }
 
 /* is_active[id]: the node depends on some of `wrt` by differentiable ops. */
-static void mark_active(const tp_graph *graph, const tp_node_id *wrt, int32_t count, tp_node_id last,
-                        bool *is_active)
+static void mark_active(const tp_graph *graph, const tp_node_id *wrt, int32_t count,
+                        tp_node_id last, bool *is_active)
 {
     for (int32_t i = 0; i < count; ++i)
         if (wrt[i] <= last) is_active[wrt[i]] = true;
@@ -40,22 +40,23 @@ static void mark_active(const tp_graph *graph, const tp_node_id *wrt, int32_t co
 static const char *enter_scope(tp_graph *graph, const char *name)
 {
     const char *old_scope = graph->scope, *slash = strrchr(name, '/');
-    const char *scope = tp_arena_printf(graph->arena, "gradient/%.*s",
-                                        slash ? (int)(slash + 1 - name) : 0, name);
+    const char *scope =
+        tp_arena_printf(graph->arena, "gradient/%.*s", slash ? (int)(slash + 1 - name) : 0, name);
     if (scope) graph->scope = scope;
     return old_scope;
 }
 
 /* Adds one contribution to the gradient of `input`. */
-static void accumulate(tp_graph *graph, tp_node_id input, tp_node_id contribution, tp_node_id *gradients)
+static void accumulate(tp_graph *graph, tp_node_id input, tp_node_id contribution,
+                       tp_node_id *gradients)
 {
     const tp_node *node = &graph->nodes[input], *d = &graph->nodes[contribution];
     if (!tp_shape_equal(&node->shape, &d->shape) || !tp_dtype_is_float(d->dtype)) {
         char want[TP_SHAPE_TEXT_MAX], have[TP_SHAPE_TEXT_MAX];
         tp_shape_format(&node->shape, want, sizeof want);
         tp_shape_format(&d->shape, have, sizeof have);
-        tp_graph_fail(graph, "gradient of node %d ('%s') is %s%s, expected a float %s", input, node->name,
-                      tp_dtype_name(d->dtype), have, want);
+        tp_graph_fail(graph, "gradient of node %d ('%s') is %s%s, expected a float %s", input,
+                      node->name, tp_dtype_name(d->dtype), have, want);
         return;
     }
     tp_node_id sum = gradients[input];
@@ -89,7 +90,8 @@ static void propagate(tp_graph *graph, tp_node_id id, const bool *is_active, tp_
 static bool is_valid_request(tp_graph *graph, tp_node_id loss, const tp_node_id *wrt, int32_t count)
 {
     if (loss < 0 || loss >= graph->node_count) {
-        tp_graph_fail(graph, "gradient of node %d, expected one of 0 to %d", loss, graph->node_count - 1);
+        tp_graph_fail(graph, "gradient of node %d, expected one of 0 to %d", loss,
+                      graph->node_count - 1);
         return false;
     }
     const tp_node *node = &graph->nodes[loss];
@@ -102,8 +104,8 @@ static bool is_valid_request(tp_graph *graph, tp_node_id loss, const tp_node_id 
     }
     for (int32_t i = 0; i < count; ++i)
         if (wrt[i] < 0 || wrt[i] >= graph->node_count) {
-            tp_graph_fail(graph, "gradient with respect to node %d, expected one of 0 to %d", wrt[i],
-                          graph->node_count - 1);
+            tp_graph_fail(graph, "gradient with respect to node %d, expected one of 0 to %d",
+                          wrt[i], graph->node_count - 1);
             return false;
         }
     return true;
@@ -119,7 +121,7 @@ void tp_graph_gradients(tp_graph *graph, tp_node_id loss, const tp_node_id *wrt,
     bool *is_active = TP_NEW_ARRAY(bool, (size_t)loss + 1);
     tp_node_id *gradients = TP_NEW_ARRAY(tp_node_id, (size_t)loss + 1);
     if (!is_active || !gradients) {
-        tp_graph_fail(graph, "out of memory for the gradients of %d nodes", loss + 1);
+        tp_graph_keep_error(graph);
         goto done;
     }
     for (tp_node_id id = 0; id <= loss; ++id)

@@ -57,8 +57,7 @@ tpucl_status tp_graph_check(const tp_graph *graph)
     return graph->first_error.status;
 }
 
-/* Keeps the thread's record as the graph's first error. */
-static tp_node_id keep_error(tp_graph *graph)
+tp_node_id tp_graph_keep_error(tp_graph *graph)
 {
     if (!graph->has_failed) {
         tp_error_capture(&graph->first_error);
@@ -76,11 +75,12 @@ tp_node_id tp_graph_fail(tp_graph *graph, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)TP_FAIL(TPUCL_INVALID_ARGUMENT, "%s%s%s", graph->scope, *graph->scope ? ": " : "", text);
-    return keep_error(graph);
+    return tp_graph_keep_error(graph);
 }
 
 /* Room for one more element in an array of the graph. */
-static tpucl_status reserve_one(void **inout_items, int32_t count, int32_t *inout_capacity, size_t size)
+static tpucl_status reserve_one(void **inout_items, int32_t count, int32_t *inout_capacity,
+                                size_t size)
 {
     if (count < *inout_capacity) return TPUCL_OK;
     if (count == INT32_MAX)
@@ -94,11 +94,12 @@ static tpucl_status reserve_one(void **inout_items, int32_t count, int32_t *inou
     return TPUCL_OK;
 }
 
-#define RESERVE(graph, items, count, capacity)                                                            \
-    reserve_one((void **)&(graph)->items, (graph)->count, &(graph)->capacity, sizeof *(graph)->items)
+#define RESERVE(graph, items, count, capacity)                                                     \
+    reserve_one((void **)&(graph)->items, (graph)->count, &(graph)->capacity,                      \
+                sizeof *(graph)->items)
 
-static tpucl_status check_inputs(const tp_graph *graph, const tp_opdef *def, const tp_node_id *inputs,
-                                 int32_t count)
+static tpucl_status check_inputs(const tp_graph *graph, const tp_opdef *def,
+                                 const tp_node_id *inputs, int32_t count)
 {
     int32_t max = def->max_inputs < TP_MAX_INPUTS ? def->max_inputs : TP_MAX_INPUTS;
     if (count < def->min_inputs || count > max)
@@ -106,8 +107,9 @@ static tpucl_status check_inputs(const tp_graph *graph, const tp_opdef *def, con
                        def->min_inputs, max, count);
     for (int32_t i = 0; i < count; ++i)
         if (inputs[i] < 0 || inputs[i] >= graph->node_count)
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "input %d of '%s' is node %d, expected one of 0 to %d",
-                           i, def->name, inputs[i], graph->node_count - 1);
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                           "input %d of '%s' is node %d, expected one of 0 to %d", i, def->name,
+                           inputs[i], graph->node_count - 1);
     return TPUCL_OK;
 }
 
@@ -119,7 +121,8 @@ static tpucl_status append_node(tp_graph *graph, const char *op, const tp_node_i
     TP_TRY(check_inputs(graph, def, inputs, input_count));
     TP_TRY(tp_attrs_check(def, attrs, attr_count));
 
-    tp_node node = {.def = def, .input_count = input_count, .attrs = attrs, .attr_count = attr_count};
+    tp_node node = {
+        .def = def, .input_count = input_count, .attrs = attrs, .attr_count = attr_count};
     for (int32_t i = 0; i < TP_MAX_INPUTS; ++i)
         node.inputs[i] = i < input_count ? inputs[i] : TP_NO_NODE;
     node.name = "";
@@ -132,27 +135,28 @@ static tpucl_status append_node(tp_graph *graph, const char *op, const tp_node_i
     return TPUCL_OK;
 }
 
-tp_node_id tp_graph_add(tp_graph *graph, const char *op, const tp_node_id *inputs, int32_t input_count,
-                        const tp_attr *attrs, int32_t attr_count)
+tp_node_id tp_graph_add(tp_graph *graph, const char *op, const tp_node_id *inputs,
+                        int32_t input_count, const tp_attr *attrs, int32_t attr_count)
 {
     if (graph->has_failed) return TP_NO_NODE;
     tpucl_status status = append_node(graph, op, inputs, input_count, attrs, attr_count);
     if (status == TPUCL_OK) return graph->node_count - 1;
     tp_error_note("node %d, %s%s", graph->node_count, graph->scope, op);
-    return keep_error(graph);
+    return tp_graph_keep_error(graph);
 }
 
 /* Marks a failure of bookkeeping (out of memory, a name given twice) as the graph's. */
 static bool kept(tp_graph *graph, tpucl_status status)
 {
-    if (status != TPUCL_OK) (void)keep_error(graph);
+    if (status != TPUCL_OK) (void)tp_graph_keep_error(graph);
     return status != TPUCL_OK;
 }
 
 static tp_node_id add_port_node(tp_graph *graph, const char *op, const char *name, tp_dtype dtype,
                                 const tp_shape *shape)
 {
-    const tp_attr attrs[] = {tp_attr_text("name", name), tp_attr_text("dtype", tp_dtype_name(dtype)),
+    const tp_attr attrs[] = {tp_attr_text("name", name),
+                             tp_attr_text("dtype", tp_dtype_name(dtype)),
                              tp_attr_shape("shape", shape)};
     tp_node_id id = tp_graph_add(graph, op, NULL, 0, attrs, 3);
     if (id != TP_NO_NODE) graph->nodes[id].name = tp_node_attr_text(&graph->nodes[id], "name", "");
@@ -208,7 +212,7 @@ tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable)
 {
     if (graph->has_failed) return TP_NO_NODE;
     char *name = tp_arena_printf(graph->arena, "%s%s", graph->scope, variable->name);
-    if (!name) return keep_error(graph);
+    if (!name) return tp_graph_keep_error(graph);
     tp_variable added = *variable;
     added.node = add_port_node(graph, "variable", name, variable->dtype, &variable->shape);
     tp_graph_register_variable(graph, &added);
@@ -244,8 +248,8 @@ void tp_graph_add_update(tp_graph *graph, tp_node_id variable, tp_node_id value)
             return;
         }
     if (value < 0 || value >= graph->node_count) {
-        tp_graph_fail(graph, "update of '%s' with node %d, expected one of 0 to %d", target->name, value,
-                      graph->node_count - 1);
+        tp_graph_fail(graph, "update of '%s' with node %d, expected one of 0 to %d", target->name,
+                      value, graph->node_count - 1);
         return;
     }
     const tp_node *node = &graph->nodes[value];
@@ -253,8 +257,9 @@ void tp_graph_add_update(tp_graph *graph, tp_node_id variable, tp_node_id value)
         char want[TP_SHAPE_TEXT_MAX], have[TP_SHAPE_TEXT_MAX];
         tp_shape_format(&target->shape, want, sizeof want);
         tp_shape_format(&node->shape, have, sizeof have);
-        tp_graph_fail(graph, "update of '%s' is %s%s, expected %s%s like the variable", target->name,
-                      tp_dtype_name(node->dtype), have, tp_dtype_name(target->dtype), want);
+        tp_graph_fail(graph, "update of '%s' is %s%s, expected %s%s like the variable",
+                      target->name, tp_dtype_name(node->dtype), have, tp_dtype_name(target->dtype),
+                      want);
         return;
     }
     if (kept(graph, RESERVE(graph, updates, update_count, update_capacity))) return;
@@ -275,7 +280,8 @@ void tp_graph_add_output(tp_graph *graph, const char *name, tp_node_id node)
             return;
         }
     char *copy = tp_arena_strdup(graph->arena, name);
-    if (kept(graph, copy ? RESERVE(graph, outputs, output_count, output_capacity) : TPUCL_OUT_OF_MEMORY))
+    if (kept(graph,
+             copy ? RESERVE(graph, outputs, output_count, output_capacity) : TPUCL_OUT_OF_MEMORY))
         return;
     graph->outputs[graph->output_count++] = (tp_graph_output){.name = copy, .node = node};
 }
@@ -287,7 +293,7 @@ const char *tp_graph_push_scope(tp_graph *graph, const char *name)
     if (scope)
         graph->scope = scope;
     else
-        (void)keep_error(graph);
+        (void)tp_graph_keep_error(graph);
     return old_scope;
 }
 

@@ -154,6 +154,10 @@ void tp_graph_add_output(tp_graph *graph, const char *name, tp_node_id node);
 tp_node_id tp_graph_fail(tp_graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Takes the thread's error record as a builder mistake (an allocation of the caller that failed); keeps the
+ * first. Returns TP_NO_NODE. */
+tp_node_id tp_graph_keep_error(tp_graph *graph);
+
 /* Scopes nest: names of nodes and variables made inside get "name/" in front. Returns the old
  * scope, to be given to tp_graph_pop_scope. */
 const char *tp_graph_push_scope(tp_graph *graph, const char *name);

@@ -99,7 +99,7 @@ tp_node_id tp_rewrite_copy(tp_rewrite *rewrite, tp_node_id old_id)
                                        old->attr_count);
     if (id == TP_NO_NODE) return id;
     const char *name = tp_arena_strdup(rewrite->to->arena, old->name);
-    if (!name) return tp_graph_fail(rewrite->to, "out of memory for the name '%s'", old->name);
+    if (!name) return tp_graph_keep_error(rewrite->to);
     rewrite->to->nodes[id].name = name;
     rewrite->map[old_id] = id;
     return id;

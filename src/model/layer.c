@@ -150,23 +150,21 @@ static const tp_layer_type *read_type(const tp_json *value, tp_problems *problem
     return types[index];
 }
 
-static void read_name(const tp_json *value, tp_arena *arena, tp_problems *problems, tp_layer *layer)
+static void read_name(const tp_json *value, tp_problems *problems, tp_layer *layer)
 {
     const char *name = NULL;
     if (!tp_problems_add_failed(problems, tp_json_get_string(value, "name", &name)) || !name)
         return;
-    if (name[0] == '\0' || strchr(name, '/')) {
-        char where[TP_JSON_WHERE_BYTES];
-        tp_problems_add(problems, "%s: the name is '%.64s', expected a text without '/'",
-                        tp_json_where(tp_json_member(value, "name"), where), name);
+    if (name[0] != '\0' && !strchr(name, '/')) {
+        layer->name = name;
         return;
     }
-    layer->name = tp_arena_strdup(arena, name);
-    if (!layer->name) tp_problems_add_failed(problems, TPUCL_OUT_OF_MEMORY);
+    char where[TP_JSON_WHERE_BYTES];
+    tp_problems_add(problems, "%s: the name is '%.64s', expected a text without '/'",
+                    tp_json_where(tp_json_member(value, "name"), where), name);
 }
 
-bool tp_layer_read(const tp_json *value, tp_arena *arena, tp_problems *problems,
-                   tp_layer *out_layer)
+bool tp_layer_read(const tp_json *value, tp_problems *problems, tp_layer *out_layer)
 {
     const size_t before = problems->count;
     *out_layer = (tp_layer){.trainable = true};
@@ -175,7 +173,7 @@ bool tp_layer_read(const tp_json *value, tp_arena *arena, tp_problems *problems,
     out_layer->type = type;
     if (type->set_defaults) type->set_defaults(out_layer);
     check_keys(value, type, problems);
-    read_name(value, arena, problems, out_layer);
+    read_name(value, problems, out_layer);
     tp_problems_add_failed(problems, tp_json_get_bool(value, "trainable", &out_layer->trainable));
     const tp_json *dtype = tp_json_member(value, "dtype");
     size_t index;

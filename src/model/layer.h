@@ -146,9 +146,8 @@ struct tp_layer_type {
 const tp_layer_type *tp_layer_type_at(size_t index);
 
 /* Reads one element of "layers". False when something is wrong (added to `problems`); `out_layer` is then
- * incomplete. The name is copied into `arena`, or left NULL when none is given. */
-bool tp_layer_read(const tp_json *value, tp_arena *arena, tp_problems *problems,
-                   tp_layer *out_layer);
+ * incomplete. The name is borrowed from the document, or NULL when none is given. */
+bool tp_layer_read(const tp_json *value, tp_problems *problems, tp_layer *out_layer);
 
 /* ---- for layers ---- */
 void tp_layer_add_weight(tp_layer *layer, const char *name, int rank, const int64_t *dims,

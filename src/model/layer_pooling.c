@@ -64,7 +64,7 @@ static tp_node_id cell_counts(tp_graph *graph, const tp_layer *layer)
         return tp_op_scalar(graph, TP_F32,
                             (double)layer->pool_size[0] * (double)layer->pool_size[1]);
     float *counts = tp_arena_alloc_array(graph->arena, (size_t)(height * width), sizeof *counts);
-    if (!counts) return tp_graph_fail(graph, "no memory for the cell counts of '%s'", layer->name);
+    if (!counts) return tp_graph_keep_error(graph);
     for (int64_t y = 0; y < height; y++)
         for (int64_t x = 0; x < width; x++)
             counts[y * width + x] = covered(layer, 0, y) * covered(layer, 1, x);

@@ -98,9 +98,13 @@ static tpucl_status read_layers(tp_model *model, const tp_json *layers, tp_probl
     if (!model->layers) return TPUCL_OUT_OF_MEMORY;
     model->layer_count = (int32_t)layers->count;
     bool is_readable = true;
-    for (int32_t i = 0; i < model->layer_count; i++)
-        is_readable = tp_layer_read(&layers->items[i], model->arena, problems, &model->layers[i]) &&
-                      is_readable;
+    for (int32_t i = 0; i < model->layer_count; i++) {
+        tp_layer *layer = &model->layers[i];
+        is_readable = tp_layer_read(&layers->items[i], problems, layer) && is_readable;
+        if (!layer->name) continue;
+        layer->name = tp_arena_strdup(model->arena, layer->name);
+        if (!layer->name) return TPUCL_OUT_OF_MEMORY;
+    }
     check_names(model, layers, problems);
     TP_TRY(give_names(model));
     if (is_readable) infer_layers(model, layers, problems);

@@ -60,7 +60,7 @@ static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_nod
     const tp_dtype x_dtype = tp_graph_node(graph, x)->dtype;
     tp_conv_geometry g;
     if (read_geometry(graph, &node, TP_CONV_FORWARD, &g) != TPUCL_OK) {
-        tp_graph_fail(graph, "%s", tpucl_last_error()->message);
+        tp_graph_keep_error(graph);
         return;
     }
     const tp_window window = {.strides = {g.stride_h, g.stride_w},

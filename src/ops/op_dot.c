@@ -127,7 +127,7 @@ static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_nod
     tp_dot_geometry g;
     if (tp_dot_geometry_read(&node, &tp_graph_node(graph, lhs)->shape,
                              &tp_graph_node(graph, rhs)->shape, &g) != TPUCL_OK) {
-        tp_graph_fail(graph, "%s", tpucl_last_error()->message);
+        tp_graph_keep_error(graph);
         return;
     }
     const char *precision = tp_precision_name(g.precision);

@@ -62,7 +62,7 @@ static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_nod
     const tp_node operand = *tp_graph_node(graph, node.inputs[0]);
     tp_reduce_geometry g;
     if (tp_reduce_geometry_read(&node, &operand.shape, &g) != TPUCL_OK) {
-        tp_graph_fail(graph, "%s", tpucl_last_error()->message);
+        tp_graph_keep_error(graph);
         return;
     }
     if (is_logical(&node) || !tp_dtype_is_float(operand.dtype)) return;

@@ -25,8 +25,8 @@ static void check_groups(tp_problems *problems, const tp_cross_shard *cross_shar
             else if (seen[core] == 0)
                 seen[core] = 1;
             else
-                tp_problems_add(problems, "group %d names core %lld, which has its place already", i,
-                                (long long)core);
+                tp_problems_add(problems, "group %d names core %lld, which has its place already",
+                                i, (long long)core);
         }
     }
     for (int64_t core = 0; core < shards; core++)
@@ -68,7 +68,7 @@ void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
     tp_optim_gradient *summed =
         tp_arena_alloc_array(graph->arena, (size_t)count, sizeof *gradients);
     if (!summed) {
-        tp_graph_fail(graph, "no memory for %d gradients", count);
+        tp_graph_keep_error(graph);
         return;
     }
     for (int32_t i = 0; i < count; i++) {

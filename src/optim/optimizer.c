@@ -72,7 +72,7 @@ static tp_node_id learning_rate(tp_graph *graph, const tp_optim_config *config)
 static tp_node_id add_slot(tp_graph *graph, const tp_variable *of, const char *name)
 {
     char *full = tp_arena_printf(graph->arena, "%s/%s", of->name, name);
-    if (!full) return tp_graph_fail(graph, "no memory for the name of slot '%s'", name);
+    if (!full) return tp_graph_keep_error(graph);
     const tp_variable slot = {
         .name = full, .dtype = TP_F32, .shape = of->shape, .init = TP_INIT_ZEROS};
     return tp_graph_add_variable(graph, &slot);

@@ -2,6 +2,7 @@
  * Reading models: names, shapes, weights, initial values, and every problem at once.
  */
 #include "core/alloc.h"
+#include "harness/alloc_loop.h"
 #include "model/initializer.h"
 #include "model_run.h"
 
@@ -259,4 +260,36 @@ Test(model, losses_that_do_not_fit)
     EXPECT_OK(tp_model_build_evaluate(model, 4, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, true, &graph));
     tp_graph_destroy(graph);
     tp_model_destroy(model);
+}
+
+/* Reading, all three graphs, everything destroyed. */
+static tpucl_status whole_life(void *user)
+{
+    tp_json_document *document = NULL;
+    tp_model *model = NULL;
+    tp_graph *graphs[3] = {NULL, NULL, NULL};
+    const tp_model_input *input = user;
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAM);
+    const tp_cross_shard cross_shard = {.shards = 2};
+    const tp_model_loss loss = TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY;
+    const tp_model_train train = {4, loss, true, &optimizer, &cross_shard};
+    char text[2048];
+    snprintf(text, sizeof text, "{\"layers\": [%s]}", convnet);
+    tpucl_status status = tp_json_parse(text, strlen(text), "test.json", &document);
+    if (status == TPUCL_OK)
+        status = tp_model_create(tp_json_root(document), input, &mixed_options, &model);
+    if (status == TPUCL_OK) status = tp_model_build_train(model, &train, &graphs[0]);
+    if (status == TPUCL_OK) status = tp_model_build_evaluate(model, 4, loss, true, &graphs[1]);
+    if (status == TPUCL_OK) status = tp_model_build_predict(model, 4, &graphs[2]);
+    for (int i = 0; i < 3; i++)
+        tp_graph_destroy(graphs[i]);
+    tp_model_destroy(model);
+    tp_json_destroy(document);
+    return status;
+}
+
+Test(model, every_allocation_may_fail)
+{
+    tp_model_input input = f32_input(3, (int64_t[]){10, 12, 2});
+    alloc_loop_run(whole_life, &input);
 }
