@@ -4,9 +4,9 @@
  *     sweep_num --all              every one of the 2^32 inputs (minutes per function)
  *     sweep_num --step 101 [NAME]  every 101st bit pattern; only the functions named
  *
- * Also compares, over the same inputs, the rounding conversions and the integer-corrected square root that
- * devices without a correct one use, with independent computations. Exits 1 if a bound of
- * tests/harness/num_functions.h is exceeded.
+ * "exact" compares, over the same inputs, the rounding conversions and the integer-corrected square root that
+ * devices without a correct one use, with independent computations; "pairs" takes random pairs for pow and
+ * the corrected division. Exits 1 if a bound of tests/harness/num_functions.h is exceeded.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -79,6 +79,49 @@ static bool sweep_exact(void)
     return wrong == 0;
 }
 
+/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Random pairs, 2^27 for --all: the corrected division against the hardware's on any operands, pow on pairs
+ * whose power neither over- nor underflows by much. */
+static bool sweep_pairs(void)
+{
+    const uint64_t count = ((uint64_t)1 << 27) / step;
+    uint64_t seed = 1, wrong = 0;
+    double worst = 0;
+    float worst_x = 0, worst_y = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t word = next_random(&seed), word2 = next_random(&seed);
+        const float a = tp_flush(tp_f32_from_bits((uint32_t)word));
+        const float b = tp_flush(tp_f32_from_bits((uint32_t)(word >> 32)));
+        if (isfinite(a) && isfinite(b) && a != 0.0f && b != 0.0f)
+            wrong += !same(tp_divide_corrected(a, b), tp_flush(a / b));
+        const float x = tp_vpu_abs(a);
+        if (!(x > 0.0f) || !isfinite(x) || x == 1.0f) continue;
+        const double exponent = ((double)(uint32_t)word2 * 0x1p-31 - 1.0) * 130.0;
+        const float y = tp_flush((float)(exponent / log2((double)x)));
+        const double error = num_ulp_error(tp_math_pow(x, y), pow((double)x, (double)y));
+        if (error > worst) {
+            worst = error;
+            worst_x = x;
+            worst_y = y;
+        }
+    }
+    const bool good = wrong == 0 && worst <= NUM_POW_BOUND_ULP;
+    printf("pow        max %.4f ulp at (%a, %a), bound %.2f, %llu pairs  %s\n", worst,
+           (double)worst_x, (double)worst_y, NUM_POW_BOUND_ULP, (unsigned long long)count,
+           good ? "ok" : "EXCEEDED");
+    printf("divide     divide_corrected against the hardware: %llu wrong\n",
+           (unsigned long long)wrong);
+    return good;
+}
+
 static bool wanted(const char *name, int argc, char **argv, int first)
 {
     for (int i = first; i < argc; i++)
@@ -105,5 +148,6 @@ int main(int argc, char **argv)
         if (wanted(num_unary_table[i].name, argc, argv, first))
             good = sweep_unary(&num_unary_table[i]) && good;
     if (wanted("exact", argc, argv, first)) good = sweep_exact() && good;
+    if (wanted("pairs", argc, argv, first)) good = sweep_pairs() && good;
     return good ? 0 : 1;
 }

@@ -33,9 +33,14 @@
  */
 #if (defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)) && !defined(TP_OPENCL_C)
 #define TP_OPENCL_C
+#pragma OPENCL FP_CONTRACT OFF
 #endif
 #if !defined(TP_OPENCL_C) && !defined(TP_EXACT_MATH_HOST)
 #define TP_EXACT_MATH_HOST
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
 
 #include <float.h>
 #include <math.h>

@@ -14,7 +14,11 @@ static float rough_sqrt(float x);
 
 #include <criterion/criterion.h>
 #include <math.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 #include "harness/num_functions.h"
+#include "num/philox.h"
 #include "num_inputs.h"
 
 static float rough_divide(float a, float b)
@@ -224,3 +228,65 @@ Test(exact_math, conversions_saturate_and_nan_gives_zero)
     cr_expect_eq(tp_vpu_s32_divide(INT32_MIN, -1), INT32_MIN);
     cr_expect_eq(tp_vpu_s32_remainder(INT32_MIN, -1), 0);
 }
+
+#if defined(__x86_64__)
+static float corrected_quotient(float a, float b)
+{
+    const bool ordinary =
+        tp_vpu_is_finite(a) && tp_vpu_is_finite(b) && tp_flush(a) != 0.0f && tp_flush(b) != 0.0f;
+    return ordinary ? tp_divide_corrected(a, b) : 0.0f;
+}
+
+static float normal_of_bits(float a, float b)
+{
+    return tp_random_normal_from_bits(tp_f32_bits(a), tp_f32_bits(b), tp_f32_bits(b) & 3u);
+}
+
+/* Called through volatile pointers: the compiler must not see that the two calls are the same. */
+static const struct {
+    const char *name;
+    float (*volatile function)(float, float);
+} flush_binary[] = {
+    {"pow", tp_math_pow},
+    {"divide", tp_math_divide},
+    {"divide_corrected", corrected_quotient},
+    {"remainder", tp_vpu_remainder},
+    {"normal", normal_of_bits},
+};
+
+/* A processor told to flush subnormals, inputs and results, stands for the devices that have none: the
+ * functions must not notice. */
+Test(exact_math, bits_do_not_depend_on_subnormal_hardware)
+{
+    static float plain[COUNT];
+    const unsigned control = _mm_getcsr(), flushing = control | 0x8040u; /* FTZ and DAZ */
+    num_stratified(x, PER_STRATUM, 71);
+    for (size_t f = 0; f < NUM_UNARY_COUNT; f++) {
+        size_t wrong = 0;
+        for (size_t i = 0; i < COUNT; i++)
+            plain[i] = num_unary_table[f].function(x[i]);
+        for (size_t i = 0; i < COUNT; i++) {
+            _mm_setcsr(flushing);
+            const float other = num_unary_table[f].function(x[i]);
+            _mm_setcsr(control);
+            wrong += !same(plain[i], other);
+        }
+        cr_expect_eq(wrong, 0, "%s: %zu differ", num_unary_table[f].name, wrong);
+    }
+    for (int round = 0; round < 4; round++) {
+        num_stratified(y, PER_STRATUM, 72);
+        if (round > 0) num_shuffle(y, COUNT, 73 + (uint64_t)round);
+        for (size_t f = 0; f < sizeof flush_binary / sizeof flush_binary[0]; f++) {
+            size_t wrong = 0;
+            for (size_t i = 0; i < COUNT; i++) {
+                const float expected = flush_binary[f].function(x[i], y[i]);
+                _mm_setcsr(flushing);
+                const float other = flush_binary[f].function(x[i], y[i]);
+                _mm_setcsr(control);
+                wrong += !same(expected, other);
+            }
+            cr_expect_eq(wrong, 0, "%s: %zu differ", flush_binary[f].name, wrong);
+        }
+    }
+}
+#endif
