@@ -148,29 +148,22 @@ static inline EM_UINT EM(vpu_u32_remainder)(EM_UINT a, EM_UINT b)
     return zero ? a : a % (zero ? EM_U(1u) : b);
 }
 
-/* How many bits the leading one of a 24-bit significand sits above bit 23 after `quotient` was
- * formed; rounds a significand of 25 bits (24 and a guard bit) with a sticky flag to nearest even,
- * puts exponent and sign to it, and flushes or overflows. exponent is the biased one of the leading
- * bit. */
-static inline EM_FLOAT EM(compose)(EM_UINT significand25, EM_INT sticky, EM_INT exponent,
-                                   EM_UINT sign)
+/* An f32 from a significand of 25 bits (24 and a guard bit, leading bit set) of a quotient or root cut to
+ * that length; exponent is the biased one of the leading bit. Rounding up at a set guard bit is rounding
+ * to nearest: neither a quotient nor a root of two 24-bit numbers can end right behind a guard bit of 1
+ * (multiplied out, it would have more than 24 bits), so there are no ties. */
+static inline EM_FLOAT EM(exact_compose)(EM_UINT significand25, EM_INT exponent, EM_UINT sign)
 {
-    const EM_UINT kept = significand25 >> 1;
-    const EM_UINT guard = significand25 & 1u;
-    const EM_UINT odd_or_sticky = (kept & 1u) | (sticky != EM_I(0) ? EM_U(1u) : EM_U(0u));
-    const EM_UINT rounded =
-        kept + (guard & odd_or_sticky); /* 2^24 carries into the exponent below */
-    const EM_UINT magnitude = (EM_AS_UINT(exponent - EM_I(1)) << 23) + rounded;
-    const EM_INT carry = EM_AS_INT(rounded >> 24);
-    const EM_INT final_exponent = exponent + carry;
-    const EM_UINT bounded = final_exponent >= EM_I(255) ? EM_U(0x7f800000u) : magnitude;
-    return EM_FROM_BITS(sign | (final_exponent <= EM_I(0) ? EM_U(0u) : bounded));
+    const EM_UINT rounded = (significand25 + 1u) >> 1; /* 2^24 carries into the exponent */
+    const EM_UINT magnitude = (EM_AS_UINT(exponent - 1) << 23) + rounded;
+    const EM_INT final_exponent = exponent + EM_AS_INT(rounded >> 24);
+    const EM_UINT bounded = final_exponent >= 255 ? EM_U(0x7f800000u) : magnitude;
+    return EM_FROM_BITS(sign | (final_exponent <= 0 ? EM_U(0u) : bounded));
 }
 
-/* a / b for finite non-zero flushed a and b on devices whose own division is only nearly right:
- * their quotient of the significands gives a first guess, the exact remainder (32-bit wrapping
- * arithmetic is enough, because the true remainder is small) corrects it to the floor, and the
- * remainder is the sticky bit. */
+/* a / b for finite non-zero flushed a and b on devices whose own division is only nearly right: their
+ * quotient of the significands gives a first guess, and the exact remainder corrects it to the floor
+ * (32-bit wrapping arithmetic is enough, because the true remainder is small). */
 static inline EM_FLOAT EM(divide_corrected)(EM_FLOAT a, EM_FLOAT b)
 {
     const EM_UINT bits_a = EM_BITS(a), bits_b = EM_BITS(b);
@@ -191,12 +184,10 @@ static inline EM_FLOAT EM(divide_corrected)(EM_FLOAT a, EM_FLOAT b)
     const EM_INT low = remainder < EM_I(0);
     quotient = low ? quotient - EM_I(1) : quotient;
     remainder = low ? remainder + divisor : remainder;
-    const EM_INT high = remainder >= divisor;
-    quotient = high ? quotient + EM_I(1) : quotient;
-    remainder = high ? remainder - divisor : remainder;
+    quotient = remainder >= divisor ? quotient + EM_I(1) : quotient;
     const EM_INT exponent = EM_AS_INT((bits_a >> 23) & 0xffu) - EM_AS_INT((bits_b >> 23) & 0xffu) +
                             (below ? EM_I(126) : EM_I(127));
-    return EM(compose)(EM_AS_UINT(quotient), remainder, exponent, (bits_a ^ bits_b) & 0x80000000u);
+    return EM(exact_compose)(EM_AS_UINT(quotient), exponent, (bits_a ^ bits_b) & 0x80000000u);
 }
 
 /* a / b, correctly rounded and flushed. 0/0, inf/inf and NaN give NaN; x/0 an infinity. */
@@ -241,9 +232,8 @@ static inline EM_FLOAT EM(sqrt_corrected)(EM_FLOAT x)
     root = remainder < EM_I(0) ? root - EM_I(1) : root;
     remainder = EM_AS_INT(scaled_low - EM_AS_UINT(root) * EM_AS_UINT(root));
     root = remainder > EM_I(2) * root ? root + EM_I(1) : root;
-    remainder = EM_AS_INT(scaled_low - EM_AS_UINT(root) * EM_AS_UINT(root));
     const EM_INT exponent = ((biased - EM_I(127)) >> 1) + EM_I(127);
-    return EM(compose)(EM_AS_UINT(root), remainder, exponent, EM_U(0u));
+    return EM(exact_compose)(EM_AS_UINT(root), exponent, EM_U(0u));
 }
 
 /* Correctly rounded. Negative gives NaN, -0 gives -0. The result is never subnormal. */

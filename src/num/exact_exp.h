@@ -63,7 +63,8 @@ static inline EM_FLOAT EM(math_exp)(EM_FLOAT x)
     return x != x ? x : y;
 }
 
-/* exp(x) - 1 = 2^n ((exp(r) - 1) + (1 - 2^-n)). Beyond n = -30 and 30 the inner sum no longer changes. */
+/* exp(x) - 1 = 2^n ((1 - 2^-n) + r + r^2 Q), summed as in exact_exp_bounded. Beyond n = 30 the inner sum no
+ * longer changes, and below x = -20 the result is -1. */
 static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
@@ -72,13 +73,13 @@ static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
     const EM_FLOAT high = bounded - n * EM_LN2_HIGH, low = n * EM_LN2_LOW;
     const EM_FLOAT r = high - low;
     const EM_FLOAT r_low = (high - r) - low;
-    const EM_FLOAT less_one = r + ((r * r) * EM(exact_exp_poly)(r) + r_low);
     const EM_INT power = EM_TO_INT(n);
     const EM_INT inverse = power > 30 ? EM_I(30) : power;
     const EM_FLOAT rest = 1.0f - EM_FROM_BITS(EM_AS_UINT(127 - inverse) << 23);
-    const EM_FLOAT sum = less_one + rest;
-    const EM_FLOAT scaled = EM(exact_scale)(EM(vpu_abs)(sum), power);
-    const EM_FLOAT y = EM(with_sign)(power == 0 ? less_one : scaled, f);
+    const EM_FLOAT sum = rest + r;
+    const EM_FLOAT sum_low = (r - (sum - rest)) + r_low;
+    const EM_FLOAT inner = sum + ((r * r) * EM(exact_exp_poly)(r) + sum_low);
+    const EM_FLOAT y = EM(with_sign)(EM(exact_scale)(EM(vpu_abs)(inner), power), f);
     return f != f ? f : y;
 }
 

@@ -34,3 +34,10 @@ static const struct golden_dot {
     {8193, {0xc70778f9u, 0xc70785d1u, 0xc70785d0u, 0xc70785d0u}},
     {24706, {0x46d5237cu, 0x46d5662cu, 0x46d565feu, 0x46d565f9u}},
 };
+static const struct golden_dot golden_cancelling[] = {
+    {2, {0x00000000u, 0x3b9e4300u, 0x3b9e785bu, 0x3b9e7868u}},
+    {4, {0x3b850000u, 0x3bf4b640u, 0x3bf4af2cu, 0x3bf4afc7u}},
+    {10, {0x3ab40000u, 0xba9a6d80u, 0xba96952cu, 0xba969649u}},
+    {128, {0xbc818000u, 0xbc93e496u, 0xbc928761u, 0xbc9286e4u}},
+    {400, {0xbd4c2000u, 0x3c7c8888u, 0x3c7b8f88u, 0x3c7b8f93u}},
+};

@@ -54,6 +54,19 @@ def inputs(seed, count):
         yield value
 
 
+def cancelling(seed, count):
+    """Operands of pairs k, k+1 whose high parts cancel in the product, so that the low parts, and the order
+    in which the passes are added, decide the result: (-1)^k (high + low), high shared by the pair, 8 bits."""
+    generator = splitmix(seed)
+    high = 0
+    for k in range(count):
+        word = next(generator)
+        if k % 2 == 0:
+            high = 1 + Fraction(word & 127, 128)
+        low = Fraction((word >> 48) - (1 << 15), 1 << 23)
+        yield (high + low) * (-1) ** k, 1 + Fraction((word >> 8 & 0xffff) - (1 << 15), 1 << 23)
+
+
 def tree(parts, combine):
     if len(parts) == 1:
         return parts[0]
@@ -137,6 +150,11 @@ def main():
     for k in (1, 2, 127, 128, 129, 257, 1000, 8192, 8193, 8192 * 3 + 130):
         a, b = list(inputs(2 * k + 1, k)), list(inputs(5 * k + 2, k))
         row = ", ".join(f"0x{bits(dot(a, b, p)):08x}u" for p in ("default", "high", "highest", "f32"))
+        print(f"    {{{k}, {{{row}}}}},")
+    print("};\nstatic const struct golden_dot golden_cancelling[] = {")
+    for k in (2, 4, 10, 128, 400):
+        a, b = zip(*cancelling(7 * k, k))
+        row = ", ".join(f"0x{bits(dot(list(a), list(b), p)):08x}u" for p in ("default", "high", "highest", "f32"))
         print(f"    {{{k}, {{{row}}}}},")
     print("};")
 

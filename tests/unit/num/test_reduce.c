@@ -148,6 +148,30 @@ Test(mxu, products_are_golden_at_every_precision)
     }
 }
 
+/* As cancelling() in golden_reduce.py. */
+Test(mxu, passes_are_added_smallest_first)
+{
+    for (size_t i = 0; i < sizeof golden_cancelling / sizeof golden_cancelling[0]; i++) {
+        const int64_t k = golden_cancelling[i].k;
+        for (int p = 0; p < TP_PRECISION_COUNT; p++) {
+            uint64_t seed = (uint64_t)(7 * k);
+            double high = 0;
+            tp_mxu_dot dot;
+            tp_mxu_dot_begin(&dot, (tp_precision)p);
+            for (int64_t j = 0; j < k; j++) {
+                const uint64_t word = num_next(&seed);
+                if (j % 2 == 0) high = 1 + (double)(word & 127) / 128;
+                const double low = (double)((int64_t)(word >> 48) - (1 << 15)) * 0x1p-23;
+                const double other = (double)((int64_t)(word >> 8 & 0xffff) - (1 << 15)) * 0x1p-23;
+                tp_mxu_dot_add(&dot, (float)(j % 2 == 0 ? high + low : -(high + low)),
+                               (float)(1 + other));
+            }
+            cr_expect_eq(tp_f32_bits(tp_mxu_dot_end(&dot)), golden_cancelling[i].precision[p],
+                         "k %lld, %s", (long long)k, tp_precision_name((tp_precision)p));
+        }
+    }
+}
+
 Test(mxu, matrix_form_has_the_bits_of_the_single_product)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},     {3, 65, 129},         {2, 64, 8192},
@@ -190,6 +214,13 @@ Test(mxu, precision_names_go_round)
         cr_assert_eq(tp_precision_parse(tp_precision_name((tp_precision)p), &parsed), TPUCL_OK);
         cr_assert_eq(parsed, (tp_precision)p);
         cr_assert_eq(tp_precision_passes(parsed), passes[p]);
+    }
+    static const int order[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    for (int i = 0; i < 6; i++) {
+        const tp_mxu_pass pass = tp_mxu_pass_parts(TP_PRECISION_HIGHEST, i);
+        cr_expect(pass.a_part == order[i][0] && pass.b_part == order[i][1]);
+        const tp_mxu_pass high = tp_mxu_pass_parts(TP_PRECISION_HIGH, i % 3);
+        cr_expect(high.a_part == order[3 + i % 3][0] && high.b_part == order[3 + i % 3][1]);
     }
     tp_precision none;
     cr_assert_eq(tp_precision_parse("fast", &none), TPUCL_INVALID_ARGUMENT);
