@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products on OpenBLAS. Convolutions gather patches of some images at a time into columns (im2col) and
+ * multiply; the input gradient multiplies first and adds the columns back (col2im).
+ */
+#include <string.h>
+#include "baseline/cpu_internal.h"
+#include "graph/geometry.h"
+
+enum { COLUMN_ELEMS = 4 << 20 }; /* 16 MiB of patches at a time */
+
+static bool conv_kind_of(const tp_node *node, tp_conv_kind *out_kind)
+{
+    const char *name = node->def->name;
+    if (strcmp(name, "convolution") == 0)
+        *out_kind = TP_CONV_FORWARD;
+    else if (strcmp(name, "convolution_input_grad") == 0)
+        *out_kind = TP_CONV_INPUT_GRAD;
+    else if (strcmp(name, "convolution_filter_grad") == 0)
+        *out_kind = TP_CONV_FILTER_GRAD;
+    else
+        return false;
+    return true;
+}
+
+static int64_t patch_elems(const tp_conv_geometry *g)
+{
+    return g->kernel_h * g->kernel_w * g->in_c;
+}
+
+static int64_t images_at_once(const tp_conv_geometry *g)
+{
+    int64_t per_image = g->out_h * g->out_w * patch_elems(g);
+    int64_t images = per_image > 0 ? COLUMN_ELEMS / per_image : g->images;
+    return images < 1 ? 1 : images < g->images ? images : g->images;
+}
+
+static tpucl_status read_conv(const tp_graph *graph, const tp_node *node, tp_conv_kind kind,
+                              tp_conv_geometry *out)
+{
+    return tp_conv_geometry_read(node, kind, &tp_graph_node(graph, node->inputs[0])->shape,
+                                 &tp_graph_node(graph, node->inputs[1])->shape, out);
+}
+
+int64_t tp_cpu_column_elems(const tp_graph *graph, const tp_node *node)
+{
+    tp_conv_kind kind;
+    tp_conv_geometry g;
+    if (!conv_kind_of(node, &kind) || read_conv(graph, node, kind, &g) != TPUCL_OK) return 0;
+    return images_at_once(&g) * g.out_h * g.out_w * patch_elems(&g);
+}
+
+typedef struct patches {
+    const tp_conv_geometry *g;
+    const float *images; /* of the chunk, [image, iy, ix, ci] */
+    float *columns;      /* [image, oy, ox][ky, kx, ci] */
+    float *sums;         /* col2im: images to add to */
+} patches;
+
+/* The pixel under kernel cell (ky, kx) of output (oy, ox), or -1 in the padding. */
+static int64_t pixel_at(const tp_conv_geometry *g, int64_t oy, int64_t ox, int64_t ky, int64_t kx)
+{
+    int64_t iy = oy * g->stride_h + ky * g->dilation_h - g->pad_top;
+    int64_t ix = ox * g->stride_w + kx * g->dilation_w - g->pad_left;
+    if (iy < 0 || iy >= g->in_h || ix < 0 || ix >= g->in_w) return -1;
+    return iy * g->in_w + ix;
+}
+
+static tpucl_status gather_rows(void *user, size_t begin, size_t end, int worker)
+{
+    const patches *p = user;
+    const tp_conv_geometry *g = p->g;
+    (void)worker;
+    for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) { /* row: image and oy */
+        const float *image = p->images + row / g->out_h * g->in_h * g->in_w * g->in_c;
+        float *to = p->columns + row * g->out_w * patch_elems(g);
+        for (int64_t ox = 0; ox < g->out_w; ox++)
+            for (int64_t ky = 0; ky < g->kernel_h; ky++)
+                for (int64_t kx = 0; kx < g->kernel_w; kx++, to += g->in_c) {
+                    int64_t pixel = pixel_at(g, row % g->out_h, ox, ky, kx);
+                    if (pixel < 0)
+                        memset(to, 0, (size_t)g->in_c * sizeof *to);
+                    else
+                        memcpy(to, image + pixel * g->in_c, (size_t)g->in_c * sizeof *to);
+                }
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status scatter_images(void *user, size_t begin, size_t end, int worker)
+{
+    const patches *p = user;
+    const tp_conv_geometry *g = p->g;
+    (void)worker;
+    for (int64_t image = (int64_t)begin; image < (int64_t)end; image++) {
+        float *sums = p->sums + image * g->in_h * g->in_w * g->in_c;
+        const float *from = p->columns + image * g->out_h * g->out_w * patch_elems(g);
+        memset(sums, 0, (size_t)(g->in_h * g->in_w * g->in_c) * sizeof *sums);
+        for (int64_t cell = 0; cell < g->out_h * g->out_w; cell++)
+            for (int64_t ky = 0; ky < g->kernel_h; ky++)
+                for (int64_t kx = 0; kx < g->kernel_w; kx++, from += g->in_c) {
+                    int64_t pixel = pixel_at(g, cell / g->out_w, cell % g->out_w, ky, kx);
+                    for (int64_t c = 0; pixel >= 0 && c < g->in_c; c++)
+                        sums[pixel * g->in_c + c] += from[c];
+                }
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status run_conv(tp_cpu_runner *runner, tp_node_id id, tp_conv_kind kind)
+{
+    const tp_node *node = tp_cpu_node(runner, id);
+    tp_conv_geometry g;
+    TP_TRY(read_conv(runner->graph, node, kind, &g));
+    const float *first = runner->values[node->inputs[0]].data;
+    const float *second = runner->values[node->inputs[1]].data;
+    float *out = runner->values[id].data;
+    int64_t chunk = images_at_once(&g), k = patch_elems(&g), pixels = g.out_h * g.out_w;
+    int64_t in_image = g.in_h * g.in_w * g.in_c, out_image = pixels * g.out_c;
+    for (int64_t i = 0; i < g.images; i += chunk) {
+        int64_t count = g.images - i < chunk ? g.images - i : chunk, rows = count * pixels;
+        patches p = {&g, NULL, runner->columns, NULL};
+        if (kind == TP_CONV_INPUT_GRAD) {
+            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
+                                                                .transpose_b = true,
+                                                                .m = rows,
+                                                                .n = k,
+                                                                .k = g.out_c,
+                                                                .a = first + i * out_image,
+                                                                .lda = g.out_c,
+                                                                .b = second,
+                                                                .ldb = g.out_c,
+                                                                .beta = 0,
+                                                                .c = runner->columns,
+                                                                .ldc = k});
+            p.sums = out + i * in_image;
+            TP_TRY(tp_pool_parallel_for(runner->pool, (size_t)count, 1, scatter_images, &p));
+            continue;
+        }
+        p.images = first + i * in_image;
+        TP_TRY(tp_pool_parallel_for(runner->pool, (size_t)(count * g.out_h), 4, gather_rows, &p));
+        if (kind == TP_CONV_FORWARD)
+            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
+                                                                .transpose_b = false,
+                                                                .m = rows,
+                                                                .n = g.out_c,
+                                                                .k = k,
+                                                                .a = runner->columns,
+                                                                .lda = k,
+                                                                .b = second,
+                                                                .ldb = g.out_c,
+                                                                .beta = 0,
+                                                                .c = out + i * out_image,
+                                                                .ldc = g.out_c});
+        else
+            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = true,
+                                                                .transpose_b = false,
+                                                                .m = k,
+                                                                .n = g.out_c,
+                                                                .k = rows,
+                                                                .a = runner->columns,
+                                                                .lda = k,
+                                                                .b = second + i * out_image,
+                                                                .ldb = g.out_c,
+                                                                .beta = i ? 1 : 0,
+                                                                .c = out,
+                                                                .ldc = g.out_c});
+    }
+    return TPUCL_OK;
+}
+
+/* BLAS wants one of an operand's two strides to be 1; false when neither is. */
+static bool blas_layout(const tp_index_map *outer, const tp_index_map *inner,
+                        bool *out_is_transposed, int64_t *out_leading)
+{
+    int64_t outer_stride = 0, inner_stride = 0;
+    if (!tp_index_map_stride(outer, &outer_stride) || !tp_index_map_stride(inner, &inner_stride))
+        return false;
+    int64_t outer_elems = tp_index_map_elems(outer), inner_elems = tp_index_map_elems(inner);
+    *out_is_transposed = inner_elems != 1 && inner_stride != 1;
+    if (*out_is_transposed) {
+        *out_leading = inner_stride > outer_elems ? inner_stride : outer_elems;
+        return outer_elems == 1 || outer_stride == 1;
+    }
+    *out_leading = outer_stride > inner_elems ? outer_stride : inner_elems;
+    return true;
+}
+
+static tpucl_status run_dot(tp_cpu_runner *runner, tp_node_id id)
+{
+    const tp_node *node = tp_cpu_node(runner, id);
+    const tp_host_tensor *a = &runner->values[node->inputs[0]];
+    const tp_host_tensor *b = &runner->values[node->inputs[1]];
+    tp_dot_geometry g;
+    bool a_is_transposed = false, b_is_by_columns = false;
+    int64_t lda = 0, ldb = 0;
+    TP_TRY(tp_dot_geometry_read(node, &a->shape, &b->shape, &g));
+    if (!blas_layout(&g.a_outer, &g.a_inner, &a_is_transposed, &lda) ||
+        !blas_layout(&g.b_outer, &g.b_inner, &b_is_by_columns, &ldb))
+        return tp_cpu_run_plain(runner, id);
+    for (int64_t z = 0; z < g.batch; z++)
+        tp_openblas_sgemm(
+            runner->blas,
+            &(tp_openblas_gemm){.transpose_a = a_is_transposed,
+                                .transpose_b = !b_is_by_columns,
+                                .m = g.m,
+                                .n = g.n,
+                                .k = g.k,
+                                .a = (const float *)a->data + tp_index_map_offset(&g.a_batch, z),
+                                .lda = lda,
+                                .b = (const float *)b->data + tp_index_map_offset(&g.b_batch, z),
+                                .ldb = ldb,
+                                .beta = 0,
+                                .c = (float *)runner->values[id].data + z * g.m * g.n,
+                                .ldc = g.n});
+    return TPUCL_OK;
+}
+
+tpucl_status tp_cpu_run_product(tp_cpu_runner *runner, tp_node_id id)
+{
+    tp_conv_kind kind;
+    if (conv_kind_of(tp_cpu_node(runner, id), &kind)) return run_conv(runner, id, kind);
+    return run_dot(runner, id);
+}
