@@ -6,6 +6,7 @@
 #include "compile/compile.h"
 #include "core/alloc.h"
 #include "exec/executor.h"
+#include "num/bf16.h"
 #include "num/philox.h"
 #include "reference/reference.h"
 #include "verify/check.h"

@@ -28,7 +28,7 @@ static tpucl_status finish(tp_graph *graph, tp_graph **out_graph)
 static tpucl_status build_unary(tp_graph **out_graph)
 {
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 61, 67, 0, 0));
 #define ADD_OUTPUT(name) tp_graph_add_output(g, #name, tp_op_##name(g, x));
     ADD_OUTPUT(abs)
@@ -56,7 +56,7 @@ static tpucl_status build_unary(tp_graph **out_graph)
 static tpucl_status build_binary(tp_graph **out_graph)
 {
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 53, 71, 0, 0));
     tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(2, 53, 71, 0, 0));
     tp_node_id row = tp_graph_add_input(g, "row", TP_F32, shape_of(1, 71, 0, 0, 0));
@@ -81,7 +81,7 @@ static tpucl_status build_reduce(tp_graph **out_graph)
 {
     static const int64_t rows[] = {1}, columns[] = {0};
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_node_id small = tp_graph_add_input(g, "small", TP_F32, shape_of(2, 131, 10, 0, 0));
     tp_node_id large = tp_graph_add_input(g, "large", TP_F32, shape_of(2, 8195, 5, 0, 0));
     tp_node_id wide = tp_graph_add_input(g, "wide", TP_F32, shape_of(2, 3, 16500, 0, 0));
@@ -104,7 +104,7 @@ static tpucl_status build_shapes(tp_graph **out_graph)
     static const int64_t swap[] = {0, 2, 1}, start[] = {1, 0, 3}, limit[] = {4, 9, 17},
                          strides[] = {1, 2, 3}, low[] = {0, 2, 1}, high[] = {1, 0, 2}, axis[] = {2};
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 4, 9, 17, 0));
     tp_node_id parts[2] = {x, tp_op_multiply(g, x, x)};
     tp_graph_add_output(g, "transpose", tp_op_transpose(g, x, swap));
@@ -120,7 +120,7 @@ static tpucl_status build_shapes(tp_graph **out_graph)
 static tpucl_status build_random(tp_graph **out_graph)
 {
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_shape shape = shape_of(2, 37, 41, 0, 0);
     tp_graph_add_output(g, "uniform", tp_op_uniform(g, TP_F32, shape, 1));
     tp_graph_add_output(g, "normal", tp_op_normal(g, TP_F32, shape, 2));
@@ -134,7 +134,7 @@ static tpucl_status build_windows(tp_graph **out_graph)
     const tp_window overlapping = {{3, 2}, {2, 1}, {1, 1, 0, 1}, {0, 0}};
     const tp_window tiles = {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}};
     tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_op_registry(), &g));
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_shape image = shape_of(4, 3, 10, 8, 5);
     tp_node_id x = tp_graph_add_input(g, "x", TP_F32, image);
     tp_node_id d = tp_graph_add_input(g, "d", TP_F32, shape_of(4, 3, 5, 4, 5));

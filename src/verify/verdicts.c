@@ -48,6 +48,12 @@ static const char *kind_name(tp_mxu_kind kind)
     }
 }
 
+static const char *precision_name(tp_mxu_precision precision)
+{
+    static const char *const names[] = {"default", "high", "highest", "f32"};
+    return names[precision];
+}
+
 static void hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_BYTES])
 {
     tp_sha256 hash;
@@ -185,7 +191,7 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
     tp_verdicts *verdicts = user;
     verdict entry = {0};
     snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
-             tp_precision_name(problem->precision));
+             precision_name(problem->precision));
     const verdict *known = find(verdicts, entry.key);
     if (known) return known->is_allowed;
     if (verdicts->progress) verdicts->progress(verdicts->user, variant, kind_name(problem->kind));
