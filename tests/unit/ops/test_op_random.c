@@ -3,6 +3,7 @@
  * itself: tests/unit/num.) */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,4 +137,61 @@ Test(init, constants_and_mistakes)
     cr_expect_eq(tp_init_kind_parse("truncated_normal", &kind), TPUCL_OK);
     cr_expect_eq(kind, TP_INIT_TRUNCATED_NORMAL);
     cr_expect_eq(tp_init_kind_parse("glorot", &kind), TPUCL_INVALID_ARGUMENT);
+}
+
+/* Line `name` of the golden file as numbers in C's notation (bits with base 16, floats otherwise). */
+static int read_golden(const char *name, bool is_bits, double *out, int max)
+{
+    static char line[4096];
+    FILE *file = fopen(TPUCL_SOURCE_DIR "/tests/golden/random.txt", "r");
+    cr_assert(file);
+    int count = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (strncmp(line, name, strlen(name)) != 0 || line[strlen(name)] != ' ') continue;
+        strtok(line, " ");
+        for (char *word = strtok(NULL, " \n"); word && count < max; word = strtok(NULL, " \n"))
+            out[count++] = is_bits ? (double)strtoul(word, NULL, 16) : strtod(word, NULL);
+    }
+    fclose(file);
+    return count;
+}
+
+static void expect_bits(const char *name, const float *found)
+{
+    double want[12];
+    cr_assert_eq(read_golden(name, true, want, 12), 12);
+    for (int i = 0; i < 12; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &found[i], sizeof bits);
+        cr_expect_eq(bits, (uint32_t)want[i], "%s: element %d is %08x", name, i, bits);
+    }
+}
+
+static void expect_near(const char *name, const float *found, int count)
+{
+    double want[100];
+    cr_assert_eq(read_golden(name, false, want, count), count);
+    for (int i = 0; i < count; ++i)
+        cr_expect(fabs((double)found[i] - want[i]) < 2e-6, "%s: element %d is %g, expected %g", name, i,
+                  (double)found[i], want[i]);
+}
+
+Test(op_random, golden_values)
+{
+    static float x[ELEMS];
+    const tp_eval_context key = {.seed = 42, .core = 3, .step = 7};
+    evaluate("uniform", TP_F32, 5, &key, x);
+    expect_bits("uniform", x);
+    evaluate("normal", TP_F32, 5, &key, x);
+    expect_near("normal", x, 12);
+}
+
+Test(init, golden_values)
+{
+    float x[100];
+    cr_assert_eq(tp_init_fill(TP_INIT_UNIFORM, -2, 4, "dense/kernel", (1ull << 32) + 9, TP_F32, 12, x),
+                 TPUCL_OK);
+    expect_bits("init_uniform", x);
+    cr_assert_eq(tp_init_fill(TP_INIT_TRUNCATED_NORMAL, 3, 0.5, "w", 9, TP_F32, 100, x), TPUCL_OK);
+    expect_near("init_truncated", x, 100);
 }

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Makes random.txt: what random ops and initial values draw, from a Philox4x32-10 of its own (Salmon et al.,
+# SC'11) and the C library's log and sine. Run in this folder: python3 gen_random.py
+#
+# uniform VALUES        op uniform, seed 42, stream 5, core 3, step 7, f32 bits of the first 12 elements
+# normal VALUES         op normal, the same key, as floats
+# init_uniform VALUES   tp_init_fill(UNIFORM, -2, 4, "dense/kernel", seed 2^32 + 9), f32 bits
+# init_truncated VALUES tp_init_fill(TRUNCATED_NORMAL, 3, 0.5, "w", 9), elements 0 to 99, as floats
+import hashlib
+import math
+import numpy as np
+
+M0, M1, W0, W1, MASK = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85, 0xFFFFFFFF
+
+
+def philox(counter, key):
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        p0, p1 = M0 * c[0], M1 * c[2]
+        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & MASK, (p0 >> 32) ^ c[3] ^ k[1], p0 & MASK]
+        k = [(k[0] + W0) & MASK, (k[1] + W1) & MASK]
+    return c
+
+
+def word(element, seed, op, core, step):
+    return philox((element // 4, step, core, op), (seed & MASK, seed >> 32))[element % 4]
+
+
+def uniform(element, *key):
+    return np.float32((word(element, *key) >> 8) * 2.0 ** -24)
+
+
+def normal(element, *key):
+    first, second = word(element & ~1, *key), word(element | 1, *key)
+    r = math.sqrt(-2 * math.log(((first >> 8) + 1) * 2.0 ** -24))
+    angle = 2 * math.pi * (second >> 8) * 2.0 ** -24
+    return r * (math.sin(angle) if element & 1 else math.cos(angle))
+
+
+def stream_of(name):
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
+
+
+def truncated(element, seed, name):
+    for refused in range(64):
+        z = normal(element, seed, stream_of(name), MASK, refused)
+        if abs(z) <= 2:
+            return 3 + 0.5 * z
+
+
+def bits(values):
+    return " ".join(f"{np.float32(v).view(np.uint32):08x}" for v in values)
+
+
+with open("random.txt", "w", encoding="ascii") as out:
+    key = (42, 5, 3, 7)
+    print("uniform", bits(uniform(i, *key) for i in range(12)), file=out)
+    print("normal", " ".join(normal(i, *key).hex() for i in range(12)), file=out)
+    init = ((1 << 32) + 9, stream_of("dense/kernel"), MASK, 0)
+    print("init_uniform", bits(np.float32(-2) + np.float32(6) * uniform(i, *init) for i in range(12)), file=out)
+    print("init_truncated", " ".join(truncated(i, 9, "w").hex() for i in range(100)), file=out)
