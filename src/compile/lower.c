@@ -246,30 +246,30 @@ static tpucl_status copy_updates(tp_lowering *l)
         if (fusion->is_in_place[u]) continue;
         const tp_node_id value = graph->updates[u].value;
         const tp_node *node = tp_graph_node(graph, value);
-        const int64_t bytes = tp_shape_bytes(&node->shape, node->dtype);
-        tp_kernel_arg *args = TP_ARENA_NEW_ARRAY(fusion->arena, tp_kernel_arg, 4);
-        if (!args) return TPUCL_OUT_OF_MEMORY;
-        if (bytes > INT32_MAX)
-            return TP_FAIL(TPUCL_UNSUPPORTED,
-                           "variable '%s' has %" PRId64 " bytes, more than can be copied",
-                           graph->variables[graph->updates[u].variable].name, bytes);
-        args[0] = (tp_kernel_arg){.kind = TP_ARG_TENSOR, .tensor = l->buffer_of[value]};
-        args[1] = (tp_kernel_arg){
-            .kind = TP_ARG_TENSOR,
-            .tensor = l->buffer_of[graph->variables[graph->updates[u].variable].node],
-            .is_written = true};
-        args[2] = (tp_kernel_arg){.kind = TP_ARG_S32, .s32 = (int32_t)bytes};
-        const tp_vpu_grid grid = tp_vpu_grid_plan(fusion->caps, bytes, 1, 1, 1 << 20);
-        args[3] = (tp_kernel_arg){.kind = TP_ARG_S32, .s32 = (int32_t)grid.chunk_x};
+        const int64_t elems = tp_shape_elems(&node->shape);
+        tp_vpu_args args = {.arena = fusion->arena};
+        const tp_vpu_grid grid = tp_vpu_grid_plan(fusion->caps, elems, 1, 1, 1 << 18);
+        tp_vpu_args_add(&args,
+                        (tp_kernel_arg){.kind = TP_ARG_TENSOR, .tensor = l->buffer_of[value]});
+        tp_vpu_args_add(
+            &args, (tp_kernel_arg){
+                       .kind = TP_ARG_TENSOR,
+                       .tensor = l->buffer_of[graph->variables[graph->updates[u].variable].node],
+                       .is_written = true});
+        tp_vpu_args_add_int(&args, elems);
+        tp_vpu_args_add_int(&args, grid.chunk_x);
+        TP_TRY(args.status);
         tp_launch launch = {.kind = TP_LAUNCH_KERNEL,
                             .label = "copy of an update",
                             .source = "#include \"vpu/vpu_copy.cl\"\n",
-                            .options = "",
                             .entry = "vpu_copy",
-                            .args = args,
-                            .arg_count = 4,
+                            .args = args.items,
+                            .arg_count = args.count,
                             .grid_z = 1,
-                            .bytes = 2.0 * (double)bytes};
+                            .bytes = 2.0 * (double)tp_shape_bytes(&node->shape, node->dtype)};
+        launch.options =
+            tp_arena_printf(fusion->arena, "-DCOPY_TYPE=%s", tp_vpu_storage_type(node->dtype));
+        if (!launch.options) return TPUCL_OUT_OF_MEMORY;
         for (int i = 0; i < 3; i++) {
             launch.global[i] = grid.global[i];
             launch.local[i] = grid.local[i];

@@ -171,6 +171,8 @@ static void force_stored(tp_fusion *fusion)
             force(fusion, id);
             for (int32_t i = 0; i < node->input_count; i++)
                 force(fusion, node->inputs[i]);
+            /* Each core brings its own, also when all have the same (see pass_layout). */
+            if (op_class == TP_OP_COLLECTIVE) fusion->is_replicated[node->inputs[0]] = false;
         }
         /* For now; pass_fuse takes back what only its own epilogue reads. */
         if (op_class == TP_OP_MXU || op_class == TP_OP_REDUCE) fusion->is_stored[id] = true;

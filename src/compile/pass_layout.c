@@ -118,22 +118,24 @@ static tpucl_status claim_or_copy(tp_graph *graph, claims *c, tp_node_id id, tp_
     if (!has_own_place(tp_graph_node(graph, id))) TP_TRY(claim(c, id, &was_claimed));
     if (!was_claimed) return TPUCL_OK;
     const tp_shape shape = tp_graph_node(graph, id)->shape;
-    const tp_attr attr = tp_attr_shape("shape", &shape);
-    *out_id = tp_graph_add(graph, "reshape", &id, 1, &attr, 1);
+    *out_id = tp_op_reshape(graph, id, shape);
     TP_TRY(tp_graph_check(graph));
     return claim(c, *out_id, &was_claimed);
 }
 
 /* all_reduce works element by element, so it may change places with a reshape, which then costs no
- * copy. */
-static tpucl_status layout_all_reduce(tp_rewrite *rewrite, const tp_graph *graph, claims *c,
-                                      tp_node_id id)
+ * copy. A replicated operand is copied in any case: the sum wants one from each core. */
+static tpucl_status layout_all_reduce(tp_rewrite *rewrite, const tp_graph *graph,
+                                      const bool *is_replicated, claims *c, tp_node_id id)
 {
     tp_graph *to = tp_rewrite_graph(rewrite);
     const tp_node *node = tp_graph_node(graph, id);
     tp_node_id operand = tp_rewrite_of(rewrite, node->inputs[0]);
     while (tp_graph_node(to, operand)->def->op_class == TP_OP_RESHAPE)
         operand = tp_graph_node(to, operand)->inputs[0];
+    if (is_replicated[node->inputs[0]])
+        operand = tp_op_reshape(to, operand, tp_graph_node(to, operand)->shape);
+    TP_TRY(tp_graph_check(to));
     TP_TRY(claim_or_copy(to, c, operand, &operand));
     tp_node_id sum = tp_graph_add(to, node->def->name, &operand, 1, node->attrs, node->attr_count);
     TP_TRY(tp_graph_check(to));
@@ -153,7 +155,8 @@ static tpucl_status layout_ports(tp_graph *graph, claims *c)
     return TPUCL_OK;
 }
 
-static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph, claims *c)
+static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph,
+                                 const bool *is_replicated, claims *c)
 {
     for (tp_node_id id = 0; id < graph->node_count; id++) {
         if (!tp_rewrite_is_live(rewrite, id)) continue;
@@ -161,7 +164,7 @@ static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph, cla
         if (strcmp(node->def->name, "dot_general") == 0)
             TP_TRY(layout_dot(rewrite, graph, id));
         else if (node->def->op_class == TP_OP_COLLECTIVE)
-            TP_TRY(layout_all_reduce(rewrite, graph, c, id));
+            TP_TRY(layout_all_reduce(rewrite, graph, is_replicated, c, id));
         else
             tp_rewrite_copy(rewrite, id);
     }
@@ -174,14 +177,18 @@ tpucl_status tp_pass_layout(const tp_graph *graph, tp_graph **out_graph)
     tp_rewrite *rewrite = NULL;
     tpucl_status status;
     *out_graph = NULL;
+    bool *is_replicated = TP_NEW_ARRAY(bool, (size_t)graph->node_count);
+    if (!is_replicated) return TPUCL_OUT_OF_MEMORY;
+    tp_graph_mark_replicated(graph, is_replicated);
     TP_TRY_GOTO(status, tp_rewrite_begin(graph, &rewrite), done);
-    TP_TRY_GOTO(status, layout_nodes(rewrite, graph, &c), done);
+    TP_TRY_GOTO(status, layout_nodes(rewrite, graph, is_replicated, &c), done);
     tp_rewrite *const finished = rewrite;
     rewrite = NULL;
     TP_TRY_GOTO(status, tp_rewrite_finish(finished, out_graph), done);
     TP_TRY_GOTO(status, layout_ports(*out_graph, &c), done);
 done:
     tp_rewrite_cancel(rewrite);
+    tp_free(is_replicated);
     tp_free(c.is_claimed);
     if (status != TPUCL_OK) {
         tp_graph_destroy(*out_graph);

@@ -116,7 +116,9 @@ static void touch_reduce(const tp_program *program, const tp_program_segment *se
                          live_range *ranges)
 {
     const tp_program_reduce *reduce = &segment->reduce;
-    const int32_t last = segment->first_launch + segment->launch_count - 1;
+    /* Without launches it comes in front of what is there next. */
+    const int32_t last =
+        segment->first_launch + (segment->launch_count > 0 ? segment->launch_count - 1 : 0);
     for (int32_t i = 0; i < program->buffer_count; i++) {
         const tp_program_buffer *buffer = &program->buffers[i];
         const bool is_source = buffer->space == TP_SPACE_CORE;

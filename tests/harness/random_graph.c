@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See random_graph.h.
+ */
+#include "harness/random_graph.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include "graph/builder.h"
+#include "graph/verify.h"
+#include "ops/registry.h"
+
+#define MAX_ELEMS 40000
+
+typedef struct maker {
+    tp_graph *g;
+    uint32_t state;
+    int64_t dims[3]; /* most shapes are made of these */
+    int64_t stream;
+    bool has_random;
+} maker;
+
+static uint32_t draw(maker *m, uint32_t below)
+{
+    m->state = m->state * 1664525u + 1013904223u; /* Numerical Recipes */
+    return (m->state >> 8) % below;
+}
+
+static const tp_node *node_of(const maker *m, tp_node_id id)
+{
+    return tp_graph_node(m->g, id);
+}
+
+static tp_shape shape_of(const maker *m, tp_node_id id)
+{
+    return node_of(m, id)->shape;
+}
+
+static bool is_float(const maker *m, tp_node_id id)
+{
+    return tp_dtype_is_float(node_of(m, id)->dtype);
+}
+
+/* One of the shapes that broadcast with each other. */
+static tp_shape draw_shape(maker *m)
+{
+    const int64_t a = m->dims[0], b = m->dims[1], c = m->dims[2];
+    const tp_shape shapes[] = {{3, {a, b, c}}, {2, {b, c}},    {1, {c}},       {0, {0}},
+                               {3, {a, 1, c}}, {3, {a, b, 1}}, {2, {b, 1}},    {3, {a, b, c}},
+                               {2, {1, c}},    {3, {1, b, c}}, {3, {a, b, c}}, {2, {b, c}}};
+    return shapes[draw(m, sizeof shapes / sizeof shapes[0])];
+}
+
+static tp_node_id draw_node(maker *m)
+{
+    /* Late ones more often, so that chains get long. */
+    const uint32_t count = (uint32_t)m->g->node_count;
+    const uint32_t recent = count < 8 ? count : 8;
+    if (draw(m, 3) != 0) return (tp_node_id)(count - 1 - draw(m, recent));
+    return (tp_node_id)draw(m, count);
+}
+
+static tp_node_id draw_of(maker *m, bool (*fits)(const maker *m, tp_node_id id))
+{
+    for (int i = 0; i < 40; i++) {
+        const tp_node_id id = draw_node(m);
+        if (fits(m, id)) return id;
+    }
+    return TP_NO_NODE;
+}
+
+static bool is_f32(const maker *m, tp_node_id id)
+{
+    return node_of(m, id)->dtype == TP_F32;
+}
+
+static bool is_number(const maker *m, tp_node_id id)
+{
+    const tp_dtype dtype = node_of(m, id)->dtype;
+    return dtype != TP_PRED && dtype != TP_U8;
+}
+
+static bool is_any(const maker *m, tp_node_id id)
+{
+    (void)m;
+    (void)id;
+    return true;
+}
+
+/* Another node of the same dtype whose shape broadcasts with a's to something of moderate size. */
+static tp_node_id draw_partner(maker *m, tp_node_id a)
+{
+    for (int i = 0; i < 60; i++) {
+        const tp_node_id b = draw_node(m);
+        const tp_shape left = shape_of(m, a), right = shape_of(m, b);
+        tp_shape both;
+        if (node_of(m, b)->dtype != node_of(m, a)->dtype) continue;
+        if (tp_shape_broadcast(&left, &right, &both) != TPUCL_OK) continue;
+        if (tp_shape_elems(&both) <= MAX_ELEMS) return b;
+    }
+    return a;
+}
+
+/* ---- ops ---- */
+
+static void add_unary(maker *m)
+{
+    tp_graph *g = m->g;
+    const tp_node_id a = draw_of(m, is_float);
+    if (a == TP_NO_NODE) return;
+    switch (draw(m, 16)) {
+    case 0:
+        tp_op_exponential(g, a);
+        break;
+    case 1:
+        tp_op_log(g, a);
+        break;
+    case 2:
+        tp_op_tanh(g, a);
+        break;
+    case 3:
+        tp_op_sqrt(g, a);
+        break;
+    case 4:
+        tp_op_rsqrt(g, a);
+        break;
+    case 5:
+        tp_op_logistic(g, a);
+        break;
+    case 6:
+        tp_op_erf(g, a);
+        break;
+    case 7:
+        tp_op_negate(g, a);
+        break;
+    case 8:
+        tp_op_abs(g, a);
+        break;
+    case 9:
+        tp_op_sign(g, a);
+        break;
+    case 10:
+        tp_op_floor(g, tp_op_multiply_scalar(g, a, 7.3));
+        break;
+    case 11:
+        tp_op_multiply_scalar(g, a, 1.7);
+        break;
+    case 12:
+        tp_op_add_scalar(g, a, -0.3);
+        break;
+    case 13:
+        tp_op_is_finite(g, a);
+        break;
+    case 14:
+        tp_op_multiply_scalar(g, a, 0x1p-70); /* leads to subnormals */
+        break;
+    default:
+        tp_op_maximum(g, a, tp_op_scalar(g, node_of(m, a)->dtype, 0));
+    }
+}
+
+static void add_binary(maker *m)
+{
+    tp_graph *g = m->g;
+    const tp_node_id a = draw_of(m, is_number);
+    if (a == TP_NO_NODE) return;
+    const tp_node_id b = draw_partner(m, a);
+    switch (draw(m, is_float(m, a) ? 9 : 6)) {
+    case 0:
+        tp_op_add(g, a, b);
+        break;
+    case 1:
+        tp_op_subtract(g, a, b);
+        break;
+    case 2:
+        tp_op_multiply(g, a, b);
+        break;
+    case 3:
+        tp_op_maximum(g, a, b);
+        break;
+    case 4:
+        tp_op_minimum(g, a, b);
+        break;
+    case 5:
+        tp_op_divide(g, a, b);
+        break;
+    case 6:
+        tp_op_add(g, a, tp_op_multiply(g, b, b));
+        break;
+    case 7:
+        tp_op_subtract(g, b, a);
+        break;
+    default:
+        tp_op_power(g, tp_op_abs(g, a), b);
+    }
+}
+
+static void add_choice(maker *m)
+{
+    tp_graph *g = m->g;
+    static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+    const tp_node_id a = draw_of(m, is_number);
+    if (a == TP_NO_NODE) return;
+    const tp_node_id b = draw_partner(m, a);
+    const tp_node_id mask = tp_op_compare(g, directions[draw(m, 6)], a, b);
+    if (draw(m, 3) == 0)
+        tp_op_not(g, mask);
+    else
+        tp_op_select(g, mask, a, b);
+}
+
+static void add_convert(maker *m)
+{
+    const tp_node_id a = draw_of(m, is_any);
+    static const tp_dtype dtypes[] = {TP_F32, TP_BF16, TP_F32, TP_BF16,
+                                      TP_S32, TP_U32,  TP_U8,  TP_PRED};
+    tp_op_convert(m->g, a, dtypes[draw(m, 8)]);
+}
+
+static void add_move(maker *m)
+{
+    tp_graph *g = m->g;
+    const tp_node_id a = draw_of(m, is_any);
+    const tp_shape shape = shape_of(m, a);
+    int64_t axes[TP_MAX_RANK], low[TP_MAX_RANK], high[TP_MAX_RANK], interior[TP_MAX_RANK];
+    if (shape.rank == 0) return;
+    switch (draw(m, 6)) {
+    case 0: { /* flatten, or split the last axis */
+        const int64_t elems = tp_shape_elems(&shape);
+        tp_shape to = {1, {elems}};
+        if (draw(m, 2) && elems % 2 == 0) to = (tp_shape){2, {elems / 2, 2}};
+        if (draw(m, 3) == 0 && shape.rank == 3)
+            to = (tp_shape){2, {shape.dims[0] * shape.dims[1], shape.dims[2]}};
+        tp_op_reshape(g, a, to);
+        break;
+    }
+    case 1: /* a random permutation */
+        for (int i = 0; i < shape.rank; i++)
+            axes[i] = i;
+        for (int i = shape.rank - 1; i > 0; i--) {
+            const uint32_t k = draw(m, (uint32_t)i + 1);
+            const int64_t t = axes[i];
+            axes[i] = axes[k];
+            axes[k] = t;
+        }
+        tp_op_transpose(g, a, axes);
+        break;
+    case 2: /* slice */
+        for (int i = 0; i < shape.rank; i++) {
+            low[i] = draw(m, (uint32_t)shape.dims[i]);
+            high[i] = low[i] + 1 + draw(m, (uint32_t)(shape.dims[i] - low[i]));
+            interior[i] = 1 + draw(m, 3);
+        }
+        tp_op_slice(g, a, low, high, interior);
+        break;
+    case 3: /* pad, or cut */
+        for (int i = 0; i < shape.rank; i++) {
+            low[i] = draw(m, 3);
+            high[i] = (int64_t)draw(m, 4) - (shape.dims[i] > 2 ? 1 : 0);
+            interior[i] = draw(m, 4) == 0;
+        }
+        if (tp_shape_elems(&shape) < MAX_ELEMS / 8)
+            tp_op_pad(g, a, tp_op_scalar(g, node_of(m, a)->dtype, 1), low, high, interior);
+        break;
+    case 4:
+        axes[0] = draw(m, (uint32_t)shape.rank);
+        tp_op_reverse(g, a, axes, 1);
+        break;
+    default: {
+        const tp_node_id parts[] = {a, tp_op_reverse(g, a, (int64_t[]){0}, 1), a};
+        if (tp_shape_elems(&shape) < MAX_ELEMS / 3)
+            tp_op_concatenate(g, parts, 2 + (int32_t)draw(m, 2), draw(m, (uint32_t)shape.rank));
+    }
+    }
+}
+
+static void add_reduce(maker *m)
+{
+    tp_graph *g = m->g;
+    const tp_node_id a = draw_of(m, is_any);
+    const tp_node *node = node_of(m, a);
+    static const char *const kinds[] = {"add", "max", "min", "multiply", "add"};
+    int64_t axes[TP_MAX_RANK];
+    int32_t count = 0;
+    for (int i = 0; i < node->shape.rank; i++)
+        if (draw(m, 2)) axes[count++] = i;
+    if (node->dtype == TP_U8 || count == 0) return;
+    if (draw(m, 6) == 0 && (tp_dtype_is_float(node->dtype) || node->dtype == TP_S32)) {
+        const int64_t axis = axes[0], size = node->shape.dims[axis];
+        if (size < 1) return;
+        /* argmax has no builder call of its own */
+        const tp_attr attr = {.name = "axis", .kind = TP_ATTR_INT, .int_value = axis};
+        tp_graph_add(g, draw(m, 2) ? "argmax" : "argmin", &a, 1, &attr, 1);
+        return;
+    }
+    if (node->dtype == TP_PRED)
+        tp_op_reduce(g, a, draw(m, 2) ? "and" : "or", axes, count);
+    else
+        tp_op_reduce(g, a, kinds[draw(m, 5)], axes, count);
+}
+
+/* The sum over everything but what two float tensors have in common in one axis. */
+static void add_product(maker *m)
+{
+    tp_graph *g = m->g;
+    static const char *const precisions[] = {"default", "default", "high", "highest", "f32"};
+    for (int i = 0; i < 60; i++) {
+        const tp_node_id a = draw_of(m, is_float), b = draw_of(m, is_float);
+        if (a == TP_NO_NODE || b == TP_NO_NODE) return;
+        const tp_shape x = shape_of(m, a), y = shape_of(m, b);
+        if (x.rank == 0 || y.rank == 0 || x.rank + y.rank > 5) continue;
+        const uint32_t p = draw(m, (uint32_t)x.rank), q = draw(m, (uint32_t)y.rank);
+        const int64_t k = x.dims[p];
+        if (k != y.dims[q] || k < 2) continue;
+        if (tp_shape_elems(&x) / k * (tp_shape_elems(&y) / k) > MAX_ELEMS) continue;
+        const tp_dot_dims dims = {.lhs_contract = {p}, .rhs_contract = {q}, .contract_count = 1};
+        tp_op_dot_general(g, a, b, &dims, precisions[draw(m, 5)]);
+        return;
+    }
+}
+
+static void add_source(maker *m)
+{
+    tp_graph *g = m->g;
+    const tp_shape shape = draw_shape(m);
+    const uint32_t kind = draw(m, m->has_random ? 5 : 2);
+    if (kind == 0 && shape.rank > 0)
+        tp_op_iota(g, draw(m, 2) ? TP_S32 : TP_F32, shape, draw(m, (uint32_t)shape.rank));
+    else if (kind <= 1)
+        tp_op_fill(g, TP_F32, shape, 0.75);
+    else if (kind == 2)
+        tp_op_uniform(g, TP_F32, shape, m->stream++);
+    else if (kind == 3)
+        tp_op_normal(g, TP_F32, shape, m->stream++);
+    else
+        tp_op_bernoulli(g, shape, 0.3, m->stream++);
+}
+
+static void add_some(maker *m, int32_t ops)
+{
+    for (int32_t i = 0; i < ops; i++) {
+        const uint32_t kind = draw(m, 20);
+        if (kind < 5)
+            add_unary(m);
+        else if (kind < 10)
+            add_binary(m);
+        else if (kind < 12)
+            add_choice(m);
+        else if (kind < 14)
+            add_convert(m);
+        else if (kind < 16)
+            add_move(m);
+        else if (kind < 18)
+            add_reduce(m);
+        else if (kind < 19)
+            add_product(m);
+        else
+            add_source(m);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void add_inputs(maker *m)
+{
+    static const tp_dtype dtypes[] = {TP_F32, TP_F32, TP_BF16, TP_S32, TP_U8, TP_PRED};
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "in%d", i);
+        tp_graph_add_input(m->g, name, dtypes[i], draw_shape(m));
+    }
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%d", i);
+        const tp_variable variable = {.name = name,
+                                      .dtype = i == 2 ? TP_BF16 : TP_F32,
+                                      .shape = draw_shape(m),
+                                      .init = TP_INIT_NORMAL,
+                                      .init_b = 1,
+                                      .is_model = true};
+        tp_graph_add_variable(m->g, &variable);
+    }
+}
+
+/* Sums of some values over the cores; they are replicated then and may be used by everything after. */
+static void add_sums(maker *m)
+{
+    for (int i = 0; i < 3; i++) {
+        const tp_node_id a = draw_of(m, is_f32);
+        if (a != TP_NO_NODE) tp_op_all_reduce(m->g, a);
+    }
+}
+
+/* Each variable gets something made of itself and a replicated value of its shape. */
+static void add_updates(maker *m)
+{
+    tp_graph *g = m->g;
+    bool is_replicated[4096];
+    for (int32_t v = 0; v < g->variable_count; v++) {
+        const tp_node_id old = g->variables[v].node;
+        tp_node_id value = TP_NO_NODE;
+        tp_graph_mark_replicated(g, is_replicated);
+        for (int i = 0; i < 200 && value == TP_NO_NODE; i++) {
+            const tp_node_id id = (tp_node_id)draw(m, (uint32_t)g->node_count);
+            const tp_shape from = shape_of(m, id), to = g->variables[v].shape;
+            if (is_replicated[id] && node_of(m, id)->dtype == g->variables[v].dtype &&
+                tp_shape_equal(&from, &to))
+                value = id;
+        }
+        if (value == TP_NO_NODE) value = old;
+        switch (draw(m, 4)) {
+        case 0:
+            break;
+        case 1:
+            value = tp_op_subtract(g, old, tp_op_multiply_scalar(g, value, 0.1));
+            break;
+        case 2:
+            value = tp_op_add(g, tp_op_multiply_scalar(g, old, 0.9), value);
+            break;
+        default:
+            value = tp_op_maximum(g, value, old);
+        }
+        tp_graph_add_update(g, old, value);
+    }
+}
+
+static void add_outputs(maker *m)
+{
+    for (int i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "out%d", i);
+        const tp_node_id id = i < 2 ? m->g->node_count - 1 - i : draw_node(m);
+        tp_graph_add_output(m->g, name, id);
+    }
+}
+
+tp_graph *random_graph_create(const random_graph_options *options)
+{
+    maker m = {.state = options->seed * 2654435761u + 17u, .has_random = options->has_random};
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &m.g), TPUCL_OK);
+    static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 33, 64, 130};
+    do {
+        for (int i = 0; i < 3; i++)
+            m.dims[i] = sizes[draw(&m, sizeof sizes / sizeof sizes[0])];
+        if (draw(&m, 12) == 0) m.dims[draw(&m, 3)] = 8192 + 300; /* more than one block */
+    } while (m.dims[0] * m.dims[1] * m.dims[2] > MAX_ELEMS);
+    add_inputs(&m);
+    add_some(&m, options->ops);
+    if (options->has_sums) {
+        add_sums(&m);
+        add_some(&m, options->ops / 2);
+        add_updates(&m);
+    }
+    add_outputs(&m);
+    cr_assert_eq(tp_graph_check(m.g), TPUCL_OK, "seed %u: %s", options->seed,
+                 tpucl_last_error()->message);
+    cr_assert_eq(tp_graph_verify(m.g), TPUCL_OK, "seed %u: %s", options->seed,
+                 tpucl_last_error()->message);
+    return m.g;
+}
