@@ -17,9 +17,9 @@ static bool is_node(const tp_graph *graph, tp_node_id id)
 /* ---- sources ---- */
 tp_node_id tp_op_constant(tp_graph *graph, tp_dtype dtype, tp_shape shape, const void *data)
 {
-    const tp_attr attrs[] = {
-        tp_attr_text("dtype", tp_dtype_name(dtype)), tp_attr_shape("shape", &shape),
-        tp_attr_data("value", data, (uint64_t)tp_shape_bytes(&shape, dtype))};
+    const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype)),
+                             tp_attr_shape("shape", &shape),
+                             tp_attr_data("value", data, (uint64_t)tp_shape_bytes(&shape, dtype))};
     return tp_graph_add(graph, "constant", NULL, 0, attrs, 3);
 }
 
@@ -72,8 +72,8 @@ tp_node_id tp_op_fill(tp_graph *graph, tp_dtype dtype, tp_shape shape, double va
 
 tp_node_id tp_op_iota(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t axis)
 {
-    const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype)), tp_attr_shape("shape", &shape),
-                             tp_attr_int("axis", axis)};
+    const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype)),
+                             tp_attr_shape("shape", &shape), tp_attr_int("axis", axis)};
     return tp_graph_add(graph, "iota", NULL, 0, attrs, 3);
 }
 
@@ -85,8 +85,8 @@ tp_node_id tp_op_step(tp_graph *graph)
 static tp_node_id add_random(tp_graph *graph, const char *op, tp_dtype dtype, const tp_shape *shape,
                              int64_t stream)
 {
-    const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype)), tp_attr_shape("shape", shape),
-                             tp_attr_int("stream", stream)};
+    const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype)),
+                             tp_attr_shape("shape", shape), tp_attr_int("stream", stream)};
     return tp_graph_add(graph, op, NULL, 0, attrs, 3);
 }
 
@@ -109,10 +109,10 @@ tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, 
 }
 
 /* ---- element-wise ---- */
-#define DEFINE_UNARY(name)                                                                                \
-    tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a)                                                \
-    {                                                                                                     \
-        return tp_graph_add(graph, #name, &a, 1, NULL, 0);                                                \
+#define DEFINE_UNARY(name)                                                                         \
+    tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a)                                         \
+    {                                                                                              \
+        return tp_graph_add(graph, #name, &a, 1, NULL, 0);                                         \
     }
 TP_UNARY_OPS(DEFINE_UNARY)
 
@@ -157,10 +157,10 @@ static tp_node_id add_binary(tp_graph *graph, const char *op, tp_node_id a, tp_n
     return tp_graph_add(graph, op, operands, 2, NULL, 0);
 }
 
-#define DEFINE_BINARY(name)                                                                               \
-    tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b)                                  \
-    {                                                                                                     \
-        return add_binary(graph, #name, a, b);                                                            \
+#define DEFINE_BINARY(name)                                                                        \
+    tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b)                           \
+    {                                                                                              \
+        return add_binary(graph, #name, a, b);                                                     \
     }
 TP_BINARY_OPS(DEFINE_BINARY)
 
@@ -233,7 +233,8 @@ static void fill_window_attrs(const tp_window *window, window_attrs *out)
     out->attrs[2] = tp_attr_ints("padding", out->padding, 8);
 }
 
-tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, const tp_window *window)
+tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind,
+                               const tp_window *window)
 {
     window_attrs all;
     fill_window_attrs(window, &all);
@@ -241,7 +242,8 @@ tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, 
     return tp_graph_add(graph, "reduce_window", &a, 1, all.attrs, 4);
 }
 
-tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d, const tp_window *window)
+tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d,
+                                    const tp_window *window)
 {
     const tp_node_id inputs[] = {a, d};
     window_attrs all;
@@ -275,15 +277,16 @@ tp_node_id tp_op_argmin(tp_graph *graph, tp_node_id a, int64_t axis)
 }
 
 /* ---- MXU ---- */
-tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const tp_dot_dims *dims,
-                             const char *precision)
+tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs,
+                             const tp_dot_dims *dims, const char *precision)
 {
     const tp_node_id inputs[] = {lhs, rhs};
-    const tp_attr attrs[] = {tp_attr_ints("lhs_batching_dimensions", dims->lhs_batch, dims->batch_count),
-                             tp_attr_ints("rhs_batching_dimensions", dims->rhs_batch, dims->batch_count),
-                             tp_attr_ints("lhs_contracting_dimensions", dims->lhs_contract, dims->contract_count),
-                             tp_attr_ints("rhs_contracting_dimensions", dims->rhs_contract, dims->contract_count),
-                             tp_attr_text("precision", precision)};
+    const tp_attr attrs[] = {
+        tp_attr_ints("lhs_batching_dimensions", dims->lhs_batch, dims->batch_count),
+        tp_attr_ints("rhs_batching_dimensions", dims->rhs_batch, dims->batch_count),
+        tp_attr_ints("lhs_contracting_dimensions", dims->lhs_contract, dims->contract_count),
+        tp_attr_ints("rhs_contracting_dimensions", dims->rhs_contract, dims->contract_count),
+        tp_attr_text("precision", precision)};
     return tp_graph_add(graph, "dot_general", inputs, 2, attrs, 5);
 }
 
@@ -295,8 +298,8 @@ tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const c
 }
 
 /* The attributes of all three ops; out_dilation backs one of them. */
-static void convolution_attrs(const tp_window *window, const char *precision, int64_t out_dilation[2],
-                              tp_attr out_attrs[4])
+static void convolution_attrs(const tp_window *window, const char *precision,
+                              int64_t out_dilation[2], tp_attr out_attrs[4])
 {
     for (int i = 0; i < 2; ++i)
         out_dilation[i] = window->dilation[i] ? window->dilation[i] : 1;
@@ -316,8 +319,9 @@ tp_node_id tp_op_convolution(tp_graph *graph, tp_node_id x, tp_node_id w, const 
     return tp_graph_add(graph, "convolution", inputs, 2, attrs, 4);
 }
 
-tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_id w, tp_shape input_shape,
-                                        const tp_window *window, const char *precision)
+tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_id w,
+                                        tp_shape input_shape, const tp_window *window,
+                                        const char *precision)
 {
     const tp_node_id inputs[] = {d, w};
     int64_t dilation[2];

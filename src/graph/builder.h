@@ -31,16 +31,19 @@ tp_node_id tp_op_step(tp_graph *graph);
 
 /* Values that differ from core to core and from step to step. `stream` tells one random op of a graph
  * from another: equal streams give equal numbers. */
-tp_node_id tp_op_uniform(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t stream); /* [0, 1) */
-tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t stream); /* N(0, 1) */
+tp_node_id tp_op_uniform(tp_graph *graph, tp_dtype dtype, tp_shape shape,
+                         int64_t stream); /* [0, 1) */
+tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape,
+                        int64_t stream); /* N(0, 1) */
 /* pred: true with `probability`. */
 tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, int64_t stream);
 
 /* ---- element-wise, one operand ---- */
-#define TP_UNARY_OPS(X)                                                                                   \
-    X(abs) X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt)       \
-    X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil) X(round_nearest_even)  \
-    X(not) X(is_finite)
+#define TP_UNARY_OPS(X)                                                                            \
+    X(abs)                                                                                         \
+    X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt)       \
+        X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)             \
+            X(round_nearest_even) X(not ) X(is_finite)
 #define TP_DECLARE_UNARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a);
 TP_UNARY_OPS(TP_DECLARE_UNARY)
 #undef TP_DECLARE_UNARY
@@ -51,9 +54,12 @@ tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype);
 tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a);
 
 /* ---- element-wise, two operands of one dtype, broadcast by NumPy's rule ---- */
-#define TP_BINARY_OPS(X)                                                                                  \
-    X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or) X(xor)
-#define TP_DECLARE_BINARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b);
+#define TP_BINARY_OPS(X)                                                                           \
+    X(add)                                                                                         \
+    X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or)     \
+        X(xor)
+#define TP_DECLARE_BINARY(name)                                                                    \
+    tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b);
 TP_BINARY_OPS(TP_DECLARE_BINARY)
 #undef TP_DECLARE_BINARY
 
@@ -70,7 +76,8 @@ tp_node_id tp_op_multiply_scalar(tp_graph *graph, tp_node_id a, double value);
 
 /* ---- shape ---- */
 /* axes[i]: the result's axis for axis i of `a`, rising; a dim of 1 is repeated. */
-tp_node_id tp_op_broadcast_in_dim(tp_graph *graph, tp_node_id a, tp_shape shape, const int64_t *axes);
+tp_node_id tp_op_broadcast_in_dim(tp_graph *graph, tp_node_id a, tp_shape shape,
+                                  const int64_t *axes);
 /* NumPy's rule: aligned at the last axis. Returns `a` itself when it has that shape. */
 tp_node_id tp_op_broadcast_to(tp_graph *graph, tp_node_id a, tp_shape shape);
 tp_node_id tp_op_reshape(tp_graph *graph, tp_node_id a, tp_shape shape);
@@ -98,14 +105,15 @@ tp_node_id tp_op_argmin(tp_graph *graph, tp_node_id a, int64_t axis);
 
 /* Windows over the two middle axes of an NHWC image. */
 typedef struct tp_window {
-    int64_t size[2];    /* height, width; not used by convolutions, whose filter says it */
+    int64_t size[2]; /* height, width; not used by convolutions, whose filter says it */
     int64_t strides[2];
-    int64_t padding[4]; /* top, bottom, left, right */
+    int64_t padding[4];  /* top, bottom, left, right */
     int64_t dilation[2]; /* convolutions only; 0 reads as 1 */
 } tp_window;
 
 /* kind add or max; padding takes no part. */
-tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind, const tp_window *window);
+tp_node_id tp_op_reduce_window(tp_graph *graph, tp_node_id a, const char *kind,
+                               const tp_window *window);
 /* Gradient of the max window: each d goes to the first maximum of its window in `a`. */
 tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d,
                                     const tp_window *window);
@@ -121,8 +129,8 @@ typedef struct tp_dot_dims {
 } tp_dot_dims;
 
 /* Result: batch dims, then what is left of lhs, then what is left of rhs. */
-tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const tp_dot_dims *dims,
-                             const char *precision);
+tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs,
+                             const tp_dot_dims *dims, const char *precision);
 /* [..., k] x [k, n]: contracts the last axis of lhs with the first of rhs. */
 tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const char *precision);
 /* x [images, h, w, ci] with w [kh, kw, ci, co] gives [images, oh, ow, co]. */

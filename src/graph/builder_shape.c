@@ -10,7 +10,8 @@ static int32_t rank_of(const tp_graph *graph, tp_node_id id)
     return id >= 0 && id < graph->node_count ? graph->nodes[id].shape.rank : 0;
 }
 
-tp_node_id tp_op_broadcast_in_dim(tp_graph *graph, tp_node_id a, tp_shape shape, const int64_t *axes)
+tp_node_id tp_op_broadcast_in_dim(tp_graph *graph, tp_node_id a, tp_shape shape,
+                                  const int64_t *axes)
 {
     const tp_attr attrs[] = {tp_attr_shape("shape", &shape),
                              tp_attr_ints("axes", axes, rank_of(graph, a))};

@@ -75,7 +75,8 @@ bool tp_hex_float_parse(tp_view text, double *out_value)
     int64_t exponent;
     if (digits == 0 || !take(&rest, "p")) return false;
     (void)take(&rest, "+");
-    if (tp_str_parse_int64(rest, &exponent) != TPUCL_OK || exponent < -1074 || exponent > 1023) return false;
+    if (tp_str_parse_int64(rest, &exponent) != TPUCL_OK || exponent < -1074 || exponent > 1023)
+        return false;
     *out_value = sign * ldexp((double)mantissa, (int)exponent - 4 * after_point);
     return true;
 }

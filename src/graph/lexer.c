@@ -34,7 +34,8 @@ tpucl_status tp_lexer_fail(tp_lexer *lexer, const char *expected)
                         : shown == 0            ? "the end of the line or a control character"
                                                 : NULL;
     if (found)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: expected %s, found %s", lexer->line, expected, found);
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: expected %s, found %s", lexer->line, expected,
+                       found);
     return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: expected %s, found '%.*s'", lexer->line, expected,
                    (int)shown, lexer->rest.data);
 }
@@ -68,7 +69,8 @@ bool tp_lexer_at_end(tp_lexer *lexer)
 tpucl_status tp_lexer_end_line(tp_lexer *lexer)
 {
     tp_lexer_skip(lexer);
-    if (lexer->rest.length && peek(lexer) != '\n') return tp_lexer_fail(lexer, "the end of the line");
+    if (lexer->rest.length && peek(lexer) != '\n')
+        return tp_lexer_fail(lexer, "the end of the line");
     while (peek(lexer) == '\n') {
         advance(lexer, 1);
         if (lexer->line == INT32_MAX)

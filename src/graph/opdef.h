@@ -49,7 +49,7 @@ struct tp_opdef {
     const char *name; /* StableHLO's name where it has the op */
     tp_op_class op_class;
     int32_t min_inputs, max_inputs;
-    const char *doc; /* one sentence for docs/ops.md */
+    const char *doc;           /* one sentence for docs/ops.md */
     const tp_attr_spec *attrs; /* ends with a NULL name; NULL: the op takes none */
 
     /* The result's dtype and shape from inputs and attributes; fails with a sentence naming the

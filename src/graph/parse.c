@@ -139,8 +139,9 @@ static tpucl_status parse_node(parser *p)
     int32_t input_count = 0, attr_count = 0;
     TP_TRY(tp_lexer_int64(&p->lexer, &id));
     if (id != p->graph->node_count)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: node %%%lld, expected %%%d: ids count up from 0",
-                       p->lexer.line, (long long)id, p->graph->node_count);
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "line %d: node %%%lld, expected %%%d: ids count up from 0", p->lexer.line,
+                       (long long)id, p->graph->node_count);
     TP_TRY(tp_lexer_expect(&p->lexer, "="));
     TP_TRY(tp_lexer_word(&p->lexer, &op));
     TP_TRY(parse_operands(p, inputs, &input_count));
@@ -168,7 +169,8 @@ static tpucl_status check_name(parser *p, const char *name, tp_node_id node)
 {
     const char *want = tp_node_attr_text(&p->graph->nodes[node], "name", "");
     if (strcmp(name, want) == 0) return TPUCL_OK;
-    return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: entry of '%.100s', but the name in node %%%d is '%.100s'",
+    return TP_FAIL(TPUCL_CORRUPT_DATA,
+                   "line %d: entry of '%.100s', but the name in node %%%d is '%.100s'",
                    p->lexer.line, name, node, want);
 }
 
@@ -190,7 +192,8 @@ static tpucl_status parse_variable(parser *p)
     TP_TRY(check_name(p, name, variable.node));
     TP_TRY(tp_lexer_word(&p->lexer, &init));
     if (tp_init_kind_parse(init, &variable.init) != TPUCL_OK)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: there is no initialiser '%.100s'", p->lexer.line, init);
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: there is no initialiser '%.100s'",
+                       p->lexer.line, init);
     TP_TRY(tp_lexer_expect(&p->lexer, "("));
     TP_TRY(parse_float(p, &variable.init_a));
     TP_TRY(tp_lexer_expect(&p->lexer, ","));
@@ -209,8 +212,9 @@ static tpucl_status parse_update(parser *p)
     TP_TRY(parse_link(p, &name, &value));
     const int32_t variable = tp_graph_find_variable(p->graph, name);
     if (variable < 0)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "line %d: update of '%.100s', which is no variable above it",
-                       p->lexer.line, name);
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "line %d: update of '%.100s', which is no variable above it", p->lexer.line,
+                       name);
     tp_graph_add_update(p->graph, p->graph->variables[variable].node, value);
     return check_graph(p);
 }

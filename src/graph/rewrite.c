@@ -95,8 +95,8 @@ tp_node_id tp_rewrite_copy(tp_rewrite *rewrite, tp_node_id old_id)
     tp_node_id inputs[TP_MAX_INPUTS];
     for (int32_t i = 0; i < old->input_count; ++i)
         inputs[i] = rewrite->map[old->inputs[i]];
-    const tp_node_id id = tp_graph_add(rewrite->to, old->def->name, inputs, old->input_count, old->attrs,
-                                       old->attr_count);
+    const tp_node_id id = tp_graph_add(rewrite->to, old->def->name, inputs, old->input_count,
+                                       old->attrs, old->attr_count);
     if (id == TP_NO_NODE) return id;
     const char *name = tp_arena_strdup(rewrite->to->arena, old->name);
     if (!name) return tp_graph_keep_error(rewrite->to);

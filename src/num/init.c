@@ -38,7 +38,8 @@ static void store(tp_dtype dtype, void *out, int64_t index, float value)
         ((float *)out)[index] = tp_flush(value);
 }
 
-static tpucl_status fill_constant(double value, const char *name, tp_dtype dtype, int64_t elems, void *out)
+static tpucl_status fill_constant(double value, const char *name, tp_dtype dtype, int64_t elems,
+                                  void *out)
 {
     if (tp_dtype_is_float(dtype)) {
         for (int64_t i = 0; i < elems; ++i)
@@ -79,9 +80,11 @@ tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *nam
                           tp_dtype dtype, int64_t elems, void *out)
 {
     if (kind == TP_INIT_ZEROS || kind == TP_INIT_ONES || kind == TP_INIT_CONSTANT)
-        return fill_constant(kind == TP_INIT_CONSTANT ? a : kind == TP_INIT_ONES, name, dtype, elems, out);
+        return fill_constant(kind == TP_INIT_CONSTANT ? a : kind == TP_INIT_ONES, name, dtype,
+                             elems, out);
     if ((unsigned)kind >= TP_INIT_KIND_COUNT)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "initialiser %d of '%s' does not exist", (int)kind, name);
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "initialiser %d of '%s' does not exist", (int)kind,
+                       name);
     if (!tp_dtype_is_float(dtype))
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "initialiser %s of '%s' makes f32 or bf16, not %s",
                        kind_names[kind], name, tp_dtype_name(dtype));

@@ -7,8 +7,8 @@
 
 #include "ops/op_util.h"
 
-static tpucl_status all_reduce_infer(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
-                                     tp_shape *out_shape)
+static tpucl_status all_reduce_infer(const tp_graph *graph, const tp_node *node,
+                                     tp_dtype *out_dtype, tp_shape *out_shape)
 {
     return tp_op_infer_same(graph, node, TP_DTYPE_BIT(TP_F32), out_dtype, out_shape);
 }

@@ -61,7 +61,8 @@ static uint32_t bits_from_float(tp_dtype dtype, float value)
     }
 }
 
-static void convert_chunk(const tp_host_tensor *from, tp_host_tensor *to, int64_t first, int64_t count)
+static void convert_chunk(const tp_host_tensor *from, tp_host_tensor *to, int64_t first,
+                          int64_t count)
 {
     float buffer[TP_OP_CHUNK];
     if (tp_dtype_is_float(from->dtype)) {
@@ -91,7 +92,8 @@ static tpucl_status convert_evaluate(const tp_node *node, const tp_host_tensor *
     (void)context;
     const int64_t elems = tp_shape_elems(&out->shape);
     for (int64_t first = 0; first < elems; first += TP_OP_CHUNK)
-        convert_chunk(&inputs[0], out, first, elems - first < TP_OP_CHUNK ? elems - first : TP_OP_CHUNK);
+        convert_chunk(&inputs[0], out, first,
+                      elems - first < TP_OP_CHUNK ? elems - first : TP_OP_CHUNK);
     return TPUCL_OK;
 }
 
@@ -108,10 +110,11 @@ static const char *convert_vpu(const tp_graph *graph, const tp_node *node)
                     "VPU_AS_VU($0) & (VU)(255u)", "VPU_NE($0, (VI)(0))"},
         [TP_U32] = {"EM(vpu_f32_from_u32)($0)", "EM(vpu_f32_from_u32)($0)", "VPU_AS_VI($0)", "$0",
                     "$0 & (VU)(255u)", "VPU_NE($0, (VU)(0u))"},
-        [TP_U8] = {"EM(vpu_f32_from_u32)($0)", "EM(vpu_f32_from_u32)($0)", "VPU_AS_VI($0)", "$0", "$0",
-                   "VPU_NE($0, (VU)(0u))"},
-        [TP_PRED] = {"VPU_SELECT($0, (VF)(1.0f), (VF)(0.0f))", "VPU_SELECT($0, (VF)(1.0f), (VF)(0.0f))",
-                     "$0 & (VI)(1)", "VPU_AS_VU($0) & (VU)(1u)", "VPU_AS_VU($0) & (VU)(1u)", "$0"},
+        [TP_U8] = {"EM(vpu_f32_from_u32)($0)", "EM(vpu_f32_from_u32)($0)", "VPU_AS_VI($0)", "$0",
+                   "$0", "VPU_NE($0, (VU)(0u))"},
+        [TP_PRED] = {"VPU_SELECT($0, (VF)(1.0f), (VF)(0.0f))",
+                     "VPU_SELECT($0, (VF)(1.0f), (VF)(0.0f))", "$0 & (VI)(1)",
+                     "VPU_AS_VU($0) & (VU)(1u)", "VPU_AS_VU($0) & (VU)(1u)", "$0"},
     };
     return table[tp_op_input(graph, node, 0)->dtype][node->dtype];
 }

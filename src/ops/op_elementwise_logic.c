@@ -29,24 +29,25 @@ static tpucl_status compare_infer(const tp_graph *graph, const tp_node *node, tp
 }
 
 /* One loop per direction, so that compilers can vectorise. */
-#define COMPARE_LOOP(operator)                                                                            \
-    for (int64_t i = 0; i < count; ++i)                                                                   \
-        y[i] = (uint8_t)(a[i] operator b[i])
-#define COMPARE_FUNCTION(name, type)                                                                      \
-    static void name(const char *direction, const type *a, const type *b, uint8_t *y, int64_t count)      \
-    {                                                                                                     \
-        if (strcmp(direction, "EQ") == 0)                                                                 \
-            COMPARE_LOOP(==);                                                                             \
-        else if (strcmp(direction, "NE") == 0)                                                            \
-            COMPARE_LOOP(!=);                                                                             \
-        else if (strcmp(direction, "LT") == 0)                                                            \
-            COMPARE_LOOP(<);                                                                              \
-        else if (strcmp(direction, "LE") == 0)                                                            \
-            COMPARE_LOOP(<=);                                                                             \
-        else if (strcmp(direction, "GT") == 0)                                                            \
-            COMPARE_LOOP(>);                                                                              \
-        else                                                                                              \
-            COMPARE_LOOP(>=);                                                                             \
+#define COMPARE_LOOP(operator)                                                                     \
+    for (int64_t i = 0; i < count; ++i)                                                            \
+    y[i] = (uint8_t)(a[i] operator b[i])
+#define COMPARE_FUNCTION(name, type)                                                               \
+    static void name(const char *direction, const type *a, const type *b, uint8_t *y,              \
+                     int64_t count)                                                                \
+    {                                                                                              \
+        if (strcmp(direction, "EQ") == 0)                                                          \
+            COMPARE_LOOP(==);                                                                      \
+        else if (strcmp(direction, "NE") == 0)                                                     \
+            COMPARE_LOOP(!=);                                                                      \
+        else if (strcmp(direction, "LT") == 0)                                                     \
+            COMPARE_LOOP(<);                                                                       \
+        else if (strcmp(direction, "LE") == 0)                                                     \
+            COMPARE_LOOP(<=);                                                                      \
+        else if (strcmp(direction, "GT") == 0)                                                     \
+            COMPARE_LOOP(>);                                                                       \
+        else                                                                                       \
+            COMPARE_LOOP(>=);                                                                      \
     }
 COMPARE_FUNCTION(compare_f32, float)
 COMPARE_FUNCTION(compare_s32, int32_t)
@@ -85,9 +86,9 @@ static tpucl_status compare_evaluate(const tp_node *node, const tp_host_tensor *
 
 static const char *compare_vpu(const tp_graph *graph, const tp_node *node)
 {
-    static const char *const table[][2] = {
-        {"EQ", "VPU_EQ($0, $1)"}, {"NE", "VPU_NE($0, $1)"}, {"LT", "VPU_LT($0, $1)"},
-        {"LE", "VPU_LE($0, $1)"}, {"GT", "VPU_GT($0, $1)"}, {"GE", "VPU_GE($0, $1)"}};
+    static const char *const table[][2] = {{"EQ", "VPU_EQ($0, $1)"}, {"NE", "VPU_NE($0, $1)"},
+                                           {"LT", "VPU_LT($0, $1)"}, {"LE", "VPU_LE($0, $1)"},
+                                           {"GT", "VPU_GT($0, $1)"}, {"GE", "VPU_GE($0, $1)"}};
     (void)graph;
     const char *direction = tp_node_attr_text(node, "direction", "");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; ++i)
@@ -97,15 +98,16 @@ static const char *compare_vpu(const tp_graph *graph, const tp_node *node)
 
 static const tp_attr_spec compare_attrs[] = {
     {"direction", TP_ATTR_TEXT, false, "EQ|NE|LT|LE|GT|GE", "which comparison"}, {0}};
-const tp_opdef tp_opdef_compare = {.name = "compare",
-                                   .op_class = TP_OP_ELEMENTWISE,
-                                   .min_inputs = 2,
-                                   .max_inputs = 2,
-                                   .doc = "pred: whether the comparison holds; none but NE does for a NaN.",
-                                   .attrs = compare_attrs,
-                                   .infer = compare_infer,
-                                   .evaluate = compare_evaluate,
-                                   .vpu = compare_vpu};
+const tp_opdef tp_opdef_compare = {
+    .name = "compare",
+    .op_class = TP_OP_ELEMENTWISE,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .doc = "pred: whether the comparison holds; none but NE does for a NaN.",
+    .attrs = compare_attrs,
+    .infer = compare_infer,
+    .evaluate = compare_evaluate,
+    .vpu = compare_vpu};
 
 /* ---- and, or, xor, not ---- */
 static tpucl_status logic_infer(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
@@ -115,34 +117,34 @@ static tpucl_status logic_infer(const tp_graph *graph, const tp_node *node, tp_d
 }
 
 /* Bytes will do for all dtypes; `not` of a pred keeps to its lowest bit. */
-#define LOGIC(op, inputs_count, expression, text, sentence)                                               \
-    static tpucl_status op##_evaluate(const tp_node *node, const tp_host_tensor *inputs,                  \
-                                      const tp_eval_context *context, tp_host_tensor *out)                \
-    {                                                                                                     \
-        (void)node;                                                                                       \
-        (void)context;                                                                                    \
-        const uint8_t *a = inputs[0].data, *b = inputs[inputs_count - 1].data;                            \
-        const uint8_t mask = out->dtype == TP_PRED ? 1 : 255;                                             \
-        uint8_t *y = out->data;                                                                           \
-        const int64_t bytes = tp_shape_bytes(&out->shape, out->dtype);                                    \
-        (void)b;                                                                                          \
-        for (int64_t i = 0; i < bytes; ++i)                                                               \
-            y[i] = (uint8_t)(mask & (expression));                                                        \
-        return TPUCL_OK;                                                                                  \
-    }                                                                                                     \
-    static const char *op##_vpu(const tp_graph *graph, const tp_node *node)                               \
-    {                                                                                                     \
-        (void)graph;                                                                                      \
-        (void)node;                                                                                       \
-        return text;                                                                                      \
-    }                                                                                                     \
-    const tp_opdef tp_opdef_##op = {.name = #op,                                                          \
-                                    .op_class = TP_OP_ELEMENTWISE,                                        \
-                                    .min_inputs = inputs_count,                                           \
-                                    .max_inputs = inputs_count,                                           \
-                                    .doc = sentence,                                                      \
-                                    .infer = logic_infer,                                                 \
-                                    .evaluate = op##_evaluate,                                            \
+#define LOGIC(op, inputs_count, expression, text, sentence)                                        \
+    static tpucl_status op##_evaluate(const tp_node *node, const tp_host_tensor *inputs,           \
+                                      const tp_eval_context *context, tp_host_tensor *out)         \
+    {                                                                                              \
+        (void)node;                                                                                \
+        (void)context;                                                                             \
+        const uint8_t *a = inputs[0].data, *b = inputs[inputs_count - 1].data;                     \
+        const uint8_t mask = out->dtype == TP_PRED ? 1 : 255;                                      \
+        uint8_t *y = out->data;                                                                    \
+        const int64_t bytes = tp_shape_bytes(&out->shape, out->dtype);                             \
+        (void)b;                                                                                   \
+        for (int64_t i = 0; i < bytes; ++i)                                                        \
+            y[i] = (uint8_t)(mask & (expression));                                                 \
+        return TPUCL_OK;                                                                           \
+    }                                                                                              \
+    static const char *op##_vpu(const tp_graph *graph, const tp_node *node)                        \
+    {                                                                                              \
+        (void)graph;                                                                               \
+        (void)node;                                                                                \
+        return text;                                                                               \
+    }                                                                                              \
+    const tp_opdef tp_opdef_##op = {.name = #op,                                                   \
+                                    .op_class = TP_OP_ELEMENTWISE,                                 \
+                                    .min_inputs = inputs_count,                                    \
+                                    .max_inputs = inputs_count,                                    \
+                                    .doc = sentence,                                               \
+                                    .infer = logic_infer,                                          \
+                                    .evaluate = op##_evaluate,                                     \
                                     .vpu = op##_vpu};
 
 LOGIC(and, 2, a[i] & b[i], "$0 & $1", "Both; of integers bit by bit.")
@@ -192,15 +194,16 @@ static const char *select_vpu(const tp_graph *graph, const tp_node *node)
     return "VPU_SELECT($0, $1, $2)";
 }
 
-const tp_opdef tp_opdef_select = {.name = "select",
-                                  .op_class = TP_OP_ELEMENTWISE,
-                                  .min_inputs = 3,
-                                  .max_inputs = 3,
-                                  .doc = "The second operand where the first (pred) holds, else the third.",
-                                  .infer = select_infer,
-                                  .gradient = select_gradient,
-                                  .evaluate = select_evaluate,
-                                  .vpu = select_vpu};
+const tp_opdef tp_opdef_select = {
+    .name = "select",
+    .op_class = TP_OP_ELEMENTWISE,
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .doc = "The second operand where the first (pred) holds, else the third.",
+    .infer = select_infer,
+    .gradient = select_gradient,
+    .evaluate = select_evaluate,
+    .vpu = select_vpu};
 
 /* ---- clamp ---- */
 static tpucl_status clamp_infer(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
@@ -216,7 +219,8 @@ static tpucl_status clamp_evaluate(const tp_node *node, const tp_host_tensor *in
     const tp_host_tensor max_inputs[] = {inputs[1], inputs[0]};
     TP_TRY(tp_opdef_maximum.evaluate(node, max_inputs, context, &at_least));
     const tp_host_tensor min_inputs[] = {at_least, inputs[2]};
-    return tp_opdef_minimum.evaluate(node, min_inputs, context, out); /* element-wise, so in place */
+    return tp_opdef_minimum.evaluate(node, min_inputs, context,
+                                     out); /* element-wise, so in place */
 }
 
 /* d reaches x inside the closed interval, and the bound that took x's place outside it. */
@@ -226,7 +230,8 @@ static void clamp_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *
                      high = g->nodes[y].inputs[2];
     const tp_node_id zero = tp_op_fill(g, g->nodes[d].dtype, g->nodes[d].shape, 0);
     const tp_node_id is_above = tp_op_compare(g, "GT", tp_op_maximum(g, x, low), high);
-    const tp_node_id is_below = tp_op_and(g, tp_op_not(g, is_above), tp_op_compare(g, "LT", x, low));
+    const tp_node_id is_below =
+        tp_op_and(g, tp_op_not(g, is_above), tp_op_compare(g, "LT", x, low));
     d_inputs[0] = tp_op_select(g, is_below, d, zero);
     d_inputs[1] = tp_op_select(g, tp_op_or(g, is_above, is_below), zero, d);
     d_inputs[2] = tp_op_select(g, is_above, d, zero);

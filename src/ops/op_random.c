@@ -54,8 +54,8 @@ static tpucl_status infer_bernoulli(const tp_graph *graph, const tp_node *node, 
 
 static tp_random_stream make_stream(const tp_node *node, const tp_eval_context *context)
 {
-    return tp_random_stream_make((uint32_t)context->seed, (uint32_t)(context->seed >> 32), stream_id(node),
-                                 context->core, context->step);
+    return tp_random_stream_make((uint32_t)context->seed, (uint32_t)(context->seed >> 32),
+                                 stream_id(node), context->core, context->step);
 }
 
 static tpucl_status uniform_evaluate(const tp_node *node, const tp_host_tensor *inputs,
@@ -118,8 +118,14 @@ static const char *bernoulli_vpu(const tp_graph *graph, const tp_node *node)
                            stream_id(node), threshold_of(node));
 }
 
-#define SHAPE_ATTR {"shape", TP_ATTR_INTS, false, NULL, "of the result"}
-#define STREAM_ATTR {"stream", TP_ATTR_INT, false, NULL, "which random numbers; equal streams, equal numbers"}
+#define SHAPE_ATTR                                                                                 \
+    {                                                                                              \
+        "shape", TP_ATTR_INTS, false, NULL, "of the result"                                        \
+    }
+#define STREAM_ATTR                                                                                \
+    {                                                                                              \
+        "stream", TP_ATTR_INT, false, NULL, "which random numbers; equal streams, equal numbers"   \
+    }
 
 static const tp_attr_spec float_attrs[] = {
     {"dtype", TP_ATTR_TEXT, false, "f32|bf16", "of the result"}, SHAPE_ATTR, STREAM_ATTR, {0}};
@@ -135,7 +141,8 @@ const tp_opdef tp_opdef_uniform = {.name = "uniform",
                                    .vpu = uniform_vpu};
 const tp_opdef tp_opdef_normal = {.name = "normal",
                                   .op_class = TP_OP_RANDOM,
-                                  .doc = "Random numbers, normally distributed, mean 0, deviation 1.",
+                                  .doc =
+                                      "Random numbers, normally distributed, mean 0, deviation 1.",
                                   .attrs = float_attrs,
                                   .infer = infer_float,
                                   .evaluate = normal_evaluate,

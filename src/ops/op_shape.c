@@ -34,12 +34,14 @@ static tpucl_status broadcast_infer(const tp_graph *graph, const tp_node *node, 
                        operand->shape.rank, count);
     for (int32_t i = 0; i < count; ++i) {
         if (axes[i] < 0 || axes[i] >= out_shape->rank || (i > 0 && axes[i] <= axes[i - 1]))
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "axis %lld at position %d is not rising within %s",
-                           (long long)axes[i], i, to);
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                           "axis %lld at position %d is not rising within %s", (long long)axes[i],
+                           i, to);
         const int64_t dim = operand->shape.dims[i], target = out_shape->dims[axes[i]];
         if (dim != 1 && dim != target)
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "axis %d of %s does not broadcast to axis %lld of %s", i,
-                           from, (long long)axes[i], to);
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                           "axis %d of %s does not broadcast to axis %lld of %s", i, from,
+                           (long long)axes[i], to);
     }
     return TPUCL_OK;
 }
@@ -208,7 +210,8 @@ static const tp_attr_spec broadcast_attrs[] = {
 static const tp_attr_spec reshape_attrs[] = {{"shape", TP_ATTR_INTS, false, NULL, "of the result"},
                                              {0}};
 static const tp_attr_spec transpose_attrs[] = {
-    {"axes", TP_ATTR_INTS, false, NULL, "axis i of the result is axis axes[i] of the operand"}, {0}};
+    {"axes", TP_ATTR_INTS, false, NULL, "axis i of the result is axis axes[i] of the operand"},
+    {0}};
 static const tp_attr_spec reverse_attrs[] = {
     {"axes", TP_ATTR_INTS, false, NULL, "those to turn round"}, {0}};
 
@@ -226,7 +229,8 @@ const tp_opdef tp_opdef_reshape = {.name = "reshape",
                                    .op_class = TP_OP_RESHAPE,
                                    .min_inputs = 1,
                                    .max_inputs = 1,
-                                   .doc = "The same elements in row-major order under another shape.",
+                                   .doc =
+                                       "The same elements in row-major order under another shape.",
                                    .attrs = reshape_attrs,
                                    .infer = reshape_infer,
                                    .gradient = reshape_gradient,

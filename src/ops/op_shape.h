@@ -6,7 +6,7 @@
 
 #include "graph/opdef.h"
 
-#define TP_SHAPE_OPS(X)                                                                                   \
+#define TP_SHAPE_OPS(X)                                                                            \
     X(broadcast_in_dim) X(reshape) X(transpose) X(slice) X(pad) X(concatenate) X(reverse)
 #define TP_DECLARE_OPDEF(op) extern const tp_opdef tp_opdef_##op;
 TP_SHAPE_OPS(TP_DECLARE_OPDEF)

@@ -25,8 +25,8 @@ static tpucl_status read_per_axis(const tp_graph *graph, const tp_node *node, co
     if (count == shape->rank) return TPUCL_OK;
     char text[TP_SHAPE_TEXT_MAX];
     tp_shape_format(shape, text, sizeof text);
-    return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'%s' has %d numbers, expected one per axis of %s", name, count,
-                   text);
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'%s' has %d numbers, expected one per axis of %s", name,
+                   count, text);
 }
 
 static const int64_t *per_axis(const tp_node *node, const char *name)
@@ -49,10 +49,11 @@ static tpucl_status slice_infer(const tp_graph *graph, const tp_node *node, tp_d
     for (int axis = 0; axis < operand->shape.rank; ++axis) {
         const int64_t dim = operand->shape.dims[axis];
         if (start[axis] < 0 || start[axis] > limit[axis] || limit[axis] > dim || strides[axis] < 1)
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                           "slice [%lld, %lld) with stride %lld of axis %d, which has %lld elements",
-                           (long long)start[axis], (long long)limit[axis], (long long)strides[axis], axis,
-                           (long long)dim);
+            return TP_FAIL(
+                TPUCL_INVALID_ARGUMENT,
+                "slice [%lld, %lld) with stride %lld of axis %d, which has %lld elements",
+                (long long)start[axis], (long long)limit[axis], (long long)strides[axis], axis,
+                (long long)dim);
         const int64_t span = limit[axis] - start[axis];
         out_shape->dims[axis] = span / strides[axis] + (span % strides[axis] != 0);
     }
@@ -80,7 +81,8 @@ static tpucl_status slice_evaluate(const tp_node *node, const tp_host_tensor *in
 static void slice_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_inputs)
 {
     const tp_shape from = tp_op_input(g, &g->nodes[y], 0)->shape, to = g->nodes[y].shape;
-    const int64_t *start = per_axis(&g->nodes[y], "start"), *strides = per_axis(&g->nodes[y], "strides");
+    const int64_t *start = per_axis(&g->nodes[y], "start"),
+                  *strides = per_axis(&g->nodes[y], "strides");
     int64_t low[TP_MAX_RANK] = {0}, high[TP_MAX_RANK] = {0}, interior[TP_MAX_RANK] = {0};
     for (int axis = 0; axis < from.rank; ++axis) {
         const int64_t covered = to.dims[axis] ? (to.dims[axis] - 1) * strides[axis] + 1 : 0;
@@ -97,8 +99,9 @@ static tpucl_status pad_infer(const tp_graph *graph, const tp_node *node, tp_dty
 {
     const tp_node *operand = tp_op_input(graph, node, 0), *value = tp_op_input(graph, node, 1);
     if (value->dtype != operand->dtype || value->shape.rank != 0)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "padding value is %s of rank %d, expected a %s scalar",
-                       tp_dtype_name(value->dtype), value->shape.rank, tp_dtype_name(operand->dtype));
+        return TP_FAIL(
+            TPUCL_INVALID_ARGUMENT, "padding value is %s of rank %d, expected a %s scalar",
+            tp_dtype_name(value->dtype), value->shape.rank, tp_dtype_name(operand->dtype));
     const int64_t *low, *high, *interior;
     TP_TRY(read_per_axis(graph, node, "low", &low));
     TP_TRY(read_per_axis(graph, node, "high", &high));
@@ -114,8 +117,8 @@ static tpucl_status pad_infer(const tp_graph *graph, const tp_node *node, tp_dty
         if (!is_bad) dims[axis] = low[axis] + dim + between + high[axis];
         if (is_bad || dims[axis] < 0)
             return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                           "padding axis %d of %lld elements by low %lld, high %lld, interior %lld", axis,
-                           (long long)dim, (long long)low[axis], (long long)high[axis],
+                           "padding axis %d of %lld elements by low %lld, high %lld, interior %lld",
+                           axis, (long long)dim, (long long)low[axis], (long long)high[axis],
                            (long long)interior[axis]);
     }
     *out_dtype = operand->dtype;
@@ -144,7 +147,8 @@ static tpucl_status pad_evaluate(const tp_node *node, const tp_host_tensor *inpu
     for (int axis = 0; axis < kept.rank; ++axis) {
         const int64_t step = interior[axis] + 1;
         const int64_t first = low[axis] < 0 ? (-low[axis] + step - 1) / step : 0;
-        const int64_t room = out->shape.dims[axis] - 1 - low[axis]; /* last place, counted from x[0] */
+        const int64_t room =
+            out->shape.dims[axis] - 1 - low[axis]; /* last place, counted from x[0] */
         const int64_t last = room < 0 ? -1 : room / step;
         const int64_t end = last < kept.dims[axis] - 1 ? last + 1 : kept.dims[axis];
         kept.dims[axis] = end > first ? end - first : 0;
@@ -183,8 +187,8 @@ static void pad_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_
 }
 
 /* ---- concatenate ---- */
-static tpucl_status concatenate_infer(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
-                                      tp_shape *out_shape)
+static tpucl_status concatenate_infer(const tp_graph *graph, const tp_node *node,
+                                      tp_dtype *out_dtype, tp_shape *out_shape)
 {
     const tp_node *first = tp_op_input(graph, node, 0);
     const int64_t axis = tp_node_attr_int(node, "axis", 0);
@@ -202,8 +206,8 @@ static tpucl_status concatenate_infer(const tp_graph *graph, const tp_node *node
             tp_shape_format(&first->shape, want_text, sizeof want_text);
             return TP_FAIL(TPUCL_INVALID_ARGUMENT,
                            "concatenate: input %d is %s%s, expected %s%s but for axis %lld", i,
-                           tp_dtype_name(part->dtype), have_text, tp_dtype_name(first->dtype), want_text,
-                           (long long)axis);
+                           tp_dtype_name(part->dtype), have_text, tp_dtype_name(first->dtype),
+                           want_text, (long long)axis);
         }
         shape.dims[axis] += part->shape.dims[axis];
     }

@@ -56,10 +56,10 @@ static tpucl_status constant_infer(const tp_graph *graph, const tp_node *node, t
     const int64_t elems = tp_shape_elems(out_shape);
     for (int64_t i = 0; i < elems; ++i)
         if (!is_legal_element(*out_dtype, value->data, i))
-            return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                           "element %lld of a %s constant is %s", (long long)i,
-                           tp_dtype_name(*out_dtype),
-                           *out_dtype == TP_PRED ? "neither 0 nor 1" : "subnormal; flush it to zero");
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "element %lld of a %s constant is %s",
+                           (long long)i, tp_dtype_name(*out_dtype),
+                           *out_dtype == TP_PRED ? "neither 0 nor 1"
+                                                 : "subnormal; flush it to zero");
     return TPUCL_OK;
 }
 
@@ -131,14 +131,22 @@ static tpucl_status step_evaluate(const tp_node *node, const tp_host_tensor *inp
     return TPUCL_OK;
 }
 
-#define DTYPE_ATTR {"dtype", TP_ATTR_TEXT, false, "f32|bf16|s32|u32|u8|pred", "of the result"}
-#define SHAPE_ATTR {"shape", TP_ATTR_INTS, false, NULL, "of the result"}
+#define DTYPE_ATTR                                                                                 \
+    {                                                                                              \
+        "dtype", TP_ATTR_TEXT, false, "f32|bf16|s32|u32|u8|pred", "of the result"                  \
+    }
+#define SHAPE_ATTR                                                                                 \
+    {                                                                                              \
+        "shape", TP_ATTR_INTS, false, NULL, "of the result"                                        \
+    }
 
 static const tp_attr_spec port_attrs[] = {
     {"name", TP_ATTR_TEXT, false, NULL, "unique among its kind"}, DTYPE_ATTR, SHAPE_ATTR, {0}};
 static const tp_attr_spec constant_attrs[] = {
-    DTYPE_ATTR, SHAPE_ATTR,
-    {"value", TP_ATTR_DATA, false, NULL, "the elements, row-major; floats must be flushed"}, {0}};
+    DTYPE_ATTR,
+    SHAPE_ATTR,
+    {"value", TP_ATTR_DATA, false, NULL, "the elements, row-major; floats must be flushed"},
+    {0}};
 static const tp_attr_spec iota_attrs[] = {
     DTYPE_ATTR, SHAPE_ATTR, {"axis", TP_ATTR_INT, false, NULL, "along which to count"}, {0}};
 

@@ -26,24 +26,28 @@ tpucl_status tp_op_check_dtype(const tp_graph *graph, const tp_node *node, int32
                    tp_dtype_name(dtype), list);
 }
 
-tpucl_status tp_op_check_same_shape(const tp_graph *graph, const tp_node *node, int32_t a, int32_t b)
+tpucl_status tp_op_check_same_shape(const tp_graph *graph, const tp_node *node, int32_t a,
+                                    int32_t b)
 {
     const tp_node *left = tp_op_input(graph, node, a), *right = tp_op_input(graph, node, b);
     if (tp_shape_equal(&left->shape, &right->shape)) return TPUCL_OK;
     char left_text[TP_SHAPE_TEXT_MAX], right_text[TP_SHAPE_TEXT_MAX];
     tp_shape_format(&left->shape, left_text, sizeof left_text);
     tp_shape_format(&right->shape, right_text, sizeof right_text);
-    return TP_FAIL(TPUCL_INVALID_ARGUMENT, "input %d has shape %s and input %d has %s, expected equal ones",
-                   a, left_text, b, right_text);
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                   "input %d has shape %s and input %d has %s, expected equal ones", a, left_text,
+                   b, right_text);
 }
 
 tpucl_status tp_op_check_same_type(const tp_graph *graph, const tp_node *node, int32_t a, int32_t b)
 {
-    const tp_dtype left = tp_op_input(graph, node, a)->dtype, right = tp_op_input(graph, node, b)->dtype;
+    const tp_dtype left = tp_op_input(graph, node, a)->dtype,
+                   right = tp_op_input(graph, node, b)->dtype;
     if (left != right)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                       "input %d is %s and input %d is %s, expected equal ones; convert one of them", a,
-                       tp_dtype_name(left), b, tp_dtype_name(right));
+        return TP_FAIL(
+            TPUCL_INVALID_ARGUMENT,
+            "input %d is %s and input %d is %s, expected equal ones; convert one of them", a,
+            tp_dtype_name(left), b, tp_dtype_name(right));
     return tp_op_check_same_shape(graph, node, a, b);
 }
 
@@ -99,7 +103,8 @@ void tp_op_map_binary(tp_op_binary_fn function, const tp_host_tensor *a, const t
     const int64_t elems = tp_shape_elems(&out->shape);
     for (int64_t first = 0; first < elems; first += TP_OP_CHUNK) {
         const int64_t count = chunk_size(elems, first);
-        function(tp_op_read(a, first, count, left), tp_op_read(b, first, count, right), result, count);
+        function(tp_op_read(a, first, count, left), tp_op_read(b, first, count, right), result,
+                 count);
         tp_op_write(out, first, count, result);
     }
 }

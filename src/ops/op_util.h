@@ -29,8 +29,10 @@ tpucl_status tp_op_check_dtype(const tp_graph *graph, const tp_node *node, int32
                                uint32_t dtypes);
 
 /* Fails unless inputs `a` and `b` have the same shape (and dtype). */
-tpucl_status tp_op_check_same_shape(const tp_graph *graph, const tp_node *node, int32_t a, int32_t b);
-tpucl_status tp_op_check_same_type(const tp_graph *graph, const tp_node *node, int32_t a, int32_t b);
+tpucl_status tp_op_check_same_shape(const tp_graph *graph, const tp_node *node, int32_t a,
+                                    int32_t b);
+tpucl_status tp_op_check_same_type(const tp_graph *graph, const tp_node *node, int32_t a,
+                                   int32_t b);
 
 /* All inputs of one type among `dtypes`, which is the result's. */
 tpucl_status tp_op_infer_same(const tp_graph *graph, const tp_node *node, uint32_t dtypes,

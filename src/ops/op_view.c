@@ -2,8 +2,8 @@
  * The innermost axis is a plain loop per element size; the outer ones count like an odometer. */
 #include "ops/op_view.h"
 
-#define COPY_ROW(type)                                                                                    \
-    for (int64_t i = 0; i < count; ++i)                                                                   \
+#define COPY_ROW(type)                                                                             \
+    for (int64_t i = 0; i < count; ++i)                                                            \
     ((type *)dst)[i * dst_stride] = ((const type *)src)[i * src_stride]
 
 static void copy_row(size_t size, int64_t count, const void *src, int64_t src_stride, void *dst,

@@ -21,11 +21,11 @@ static const tp_opdef *const all_ops[] = {
     ROW(stop_gradient)      /* op_stop_gradient.c */
     TP_SHAPE_OPS(ROW)       /* op_shape.c, op_shape_cut.c */
     ROW(dot_general)        /* op_dot.c */
-    ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad)   /* op_conv.c */
-    ROW(reduce) ROW(argmax) ROW(argmin)                                         /* op_reduce.c */
-    ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)          /* op_window.c */
-    TP_RANDOM_OPS(ROW)      /* op_random.c */
-    ROW(all_reduce)         /* op_collective.c */
+    ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad) /* op_conv.c */
+    ROW(reduce) ROW(argmax) ROW(argmin)                                       /* op_reduce.c */
+    ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)        /* op_window.c */
+    TP_RANDOM_OPS(ROW)                                                        /* op_random.c */
+    ROW(all_reduce)                                                           /* op_collective.c */
 };
 
 const tp_op_table *tp_ops_registry(void)

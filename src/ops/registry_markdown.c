@@ -10,12 +10,14 @@ static const struct {
 } classes[] = {
     {TP_OP_SOURCE, "Sources", "No operands."},
     {TP_OP_ELEMENTWISE, "Element-wise",
-     "Operands have equal shapes. bf16 operands are widened, the op is done in f32, the result is rounded "
+     "Operands have equal shapes. bf16 operands are widened, the op is done in f32, the result is "
+     "rounded "
      "once; f32 results are flushed."},
     {TP_OP_RANDOM, "Random", "Functions of (run seed, stream, core, step, element); never stored."},
     {TP_OP_BROADCAST, "Broadcast", "Elements are repeated."},
     {TP_OP_RESHAPE, "Reshape", "The same elements in row-major order."},
-    {TP_OP_REINDEX, "Reindexing", "Each element of the result is an element of an operand, or padding."},
+    {TP_OP_REINDEX, "Reindexing",
+     "Each element of the result is an element of an operand, or padding."},
     {TP_OP_REDUCE, "Reductions", "In the VPU's order of summation, see docs/precision.md."},
     {TP_OP_WINDOW, "Windows", "In rising row-major order within each window."},
     {TP_OP_MXU, "MXU",
@@ -46,11 +48,14 @@ static void print_op(tp_str_builder *out, const tp_opdef *def)
 tpucl_status tp_ops_markdown(char **out_text)
 {
     tp_str_builder out = {0};
-    tp_str_append(&out,
-                  "# Ops\n\n"
-                  "<!-- Made from the op table by tpucl_generate (tools/generate.c); do not edit. -->\n\n"
-                  "The vocabulary of graphs. Names and meaning follow StableHLO where it has the op. Shapes are\n"
-                  "static. Each op is defined in `src/ops/`; `src/graph/builder.h` has a C function for each.\n");
+    tp_str_append(
+        &out,
+        "# Ops\n\n"
+        "<!-- Made from the op table by tpucl_generate (tools/generate.c); do not edit. -->\n\n"
+        "The vocabulary of graphs. Names and meaning follow StableHLO where it has the op. Shapes "
+        "are\n"
+        "static. Each op is defined in `src/ops/`; `src/graph/builder.h` has a C function for "
+        "each.\n");
     const tp_op_table *table = tp_ops_registry();
     for (size_t c = 0; c < sizeof classes / sizeof classes[0]; ++c) {
         tp_str_builder_printf(&out, "\n## %s\n\n%s\n", classes[c].title, classes[c].text);

@@ -98,8 +98,9 @@ tpucl_status tp_reference_create(const tp_graph *graph, const tp_reference_optio
     const int32_t cores = options->cores;
     const int32_t group_cores = options->group_cores ? options->group_cores : cores;
     if (cores < 1 || group_cores < 1 || cores % group_cores != 0)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "%d cores in groups of %d: expected groups that divide them",
-                       cores, group_cores);
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%d cores in groups of %d: expected groups that divide them", cores,
+                       group_cores);
     TP_TRY(tp_graph_verify(graph));
     tp_reference *reference = TP_NEW(tp_reference);
     if (!reference) return TPUCL_OUT_OF_MEMORY;
@@ -116,8 +117,8 @@ tpucl_status tp_reference_create(const tp_graph *graph, const tp_reference_optio
     reference->variables =
         TP_NEW_ARRAY(tp_host_tensor, (size_t)reference->groups * (size_t)graph->variable_count);
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
-    if (!reference->is_live || !reference->is_replicated || !reference->last_use || !reference->values ||
-        !reference->variables)
+    if (!reference->is_live || !reference->is_replicated || !reference->last_use ||
+        !reference->values || !reference->variables)
         goto failed;
     plan_lifetimes(reference);
     TP_TRY_GOTO(status, initialise_variables(reference), failed);
@@ -132,8 +133,8 @@ void tp_reference_destroy(tp_reference *reference)
 {
     if (!reference) return;
     if (reference->values) release_all(reference);
-    for (int32_t i = 0; reference->variables && i < reference->groups * reference->graph->variable_count;
-         ++i)
+    for (int32_t i = 0;
+         reference->variables && i < reference->groups * reference->graph->variable_count; ++i)
         tp_free(reference->variables[i].data);
     tp_free(reference->is_live);
     tp_free(reference->is_replicated);
@@ -178,7 +179,8 @@ static tpucl_status load_inputs(tp_reference *reference, const void *const *inpu
 /* The operand as `core` sees it; a variable is read in place. */
 static tp_host_tensor operand(tp_reference *reference, tp_node_id id, int32_t core)
 {
-    if (!tp_node_is(&reference->graph->nodes[id], "variable")) return *value_of(reference, id, core);
+    if (!tp_node_is(&reference->graph->nodes[id], "variable"))
+        return *value_of(reference, id, core);
     const int32_t index = tp_graph_variable_of(reference->graph, id);
     return *tp_reference_variable(reference, core / reference->group_cores, index);
 }
@@ -204,7 +206,8 @@ static tpucl_status reduce_over_group(tp_reference *reference, tp_node_id id, in
     return TPUCL_OK;
 }
 
-static tpucl_status evaluate_slot(tp_reference *reference, tp_node_id id, int32_t slot, uint32_t step)
+static tpucl_status evaluate_slot(tp_reference *reference, tp_node_id id, int32_t slot,
+                                  uint32_t step)
 {
     const tp_node *node = &reference->graph->nodes[id];
     const int32_t core = reference->is_replicated[id] ? slot * reference->group_cores : slot;
@@ -247,7 +250,8 @@ static tpucl_status evaluate_nodes(tp_reference *reference, uint32_t step)
                 return tpucl_last_error()->status;
             }
         for (int32_t i = 0; i < node->input_count; ++i)
-            if (reference->last_use[node->inputs[i]] == id) release_node(reference, node->inputs[i]);
+            if (reference->last_use[node->inputs[i]] == id)
+                release_node(reference, node->inputs[i]);
     }
     return TPUCL_OK;
 }
@@ -263,7 +267,8 @@ static tpucl_status apply_updates(tp_reference *reference)
     for (size_t i = 0; status == TPUCL_OK && i < count; ++i) {
         const tp_update *update = &graph->updates[i / (size_t)reference->groups];
         const int32_t group = (int32_t)(i % (size_t)reference->groups);
-        const tp_host_tensor value = operand(reference, update->value, group * reference->group_cores);
+        const tp_host_tensor value =
+            operand(reference, update->value, group * reference->group_cores);
         status = allocate(&graph->nodes[update->value], &fresh[i]);
         if (status == TPUCL_OK)
             memcpy(fresh[i].data, value.data, (size_t)tp_shape_bytes(&value.shape, value.dtype));
@@ -297,7 +302,8 @@ tpucl_status tp_reference_step(tp_reference *reference, const void *const *input
 }
 
 /* ---- access ---- */
-const tp_host_tensor *tp_reference_output(const tp_reference *reference, int32_t core, int32_t output)
+const tp_host_tensor *tp_reference_output(const tp_reference *reference, int32_t core,
+                                          int32_t output)
 {
     if (!reference->has_outputs || core < 0 || core >= reference->cores || output < 0 ||
         output >= reference->graph->output_count)
@@ -318,13 +324,15 @@ tpucl_status tp_reference_copy_variables(const tp_reference *from, tp_reference 
     for (int32_t i = 0; i < to->graph->variable_count; ++i) {
         const tp_variable *variable = &to->graph->variables[i];
         const int32_t index = tp_graph_find_variable(from->graph, variable->name);
-        if (index < 0) return TP_FAIL(TPUCL_NOT_FOUND, "there is no variable '%s' to copy", variable->name);
+        if (index < 0)
+            return TP_FAIL(TPUCL_NOT_FOUND, "there is no variable '%s' to copy", variable->name);
         for (int32_t group = 0; group < to->groups; ++group) {
             const tp_host_tensor *src =
                 &from->variables[(int64_t)group * from->graph->variable_count + index];
             tp_host_tensor *dst = tp_reference_variable(to, group, i);
             if (src->dtype != dst->dtype || !tp_shape_equal(&src->shape, &dst->shape))
-                return TP_FAIL(TPUCL_INVALID_ARGUMENT, "variable '%s' has another type where it comes from",
+                return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                               "variable '%s' has another type where it comes from",
                                variable->name);
             memcpy(dst->data, src->data, (size_t)tp_shape_bytes(&src->shape, src->dtype));
         }

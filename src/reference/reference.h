@@ -37,7 +37,8 @@ tpucl_status tp_reference_step(tp_reference *reference, const void *const *input
 
 /* Output i of the last step as `core` sees it: borrowed, valid until the next step. NULL before the first
  * step. For a replicated output all cores of a group see the same tensor. */
-const tp_host_tensor *tp_reference_output(const tp_reference *reference, int32_t core, int32_t output);
+const tp_host_tensor *tp_reference_output(const tp_reference *reference, int32_t core,
+                                          int32_t output);
 
 /* Variable i (index into graph->variables) of a replica group; its elements may be written between
  * steps. */
@@ -46,7 +47,8 @@ tp_host_tensor *tp_reference_variable(tp_reference *reference, int32_t group, in
 /* Gives the variables of `to` the values of those of the same name in `from` (training to evaluation).
  * Both need the same number of groups; TPUCL_NOT_FOUND when `from` lacks one, TPUCL_INVALID_ARGUMENT when
  * types differ. */
-tpucl_status tp_reference_copy_variables(const tp_reference *from, tp_reference *to) TPUCL_MUST_CHECK;
+tpucl_status tp_reference_copy_variables(const tp_reference *from,
+                                         tp_reference *to) TPUCL_MUST_CHECK;
 
 /* Evaluates one node for one core: the op's rule, with `inputs` in host memory; out->data is allocated by
  * the caller. For tests of single ops and kernels. */

@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tp_graph *graph, *again;
     tp_error_clear();
-    if (tp_graph_parse(tp_ops_registry(), (tp_view){(const char *)data, size}, &graph) != TPUCL_OK) {
+    if (tp_graph_parse(tp_ops_registry(), (tp_view){(const char *)data, size}, &graph) !=
+        TPUCL_OK) {
         if (tpucl_last_error()->message[0] == '\0') abort();
         return 0;
     }

@@ -53,7 +53,8 @@ static void fill_inputs(checker *c, double middle)
     }
     for (int32_t i = 0; i < c->input_count; ++i)
         for (int64_t j = 0; j < c->elems[i]; ++j, ++next)
-            c->data[i][j] = (float)(middle + ((double)(next * step % total - total / 2) + 0.5) / 32.0);
+            c->data[i][j] =
+                (float)(middle + ((double)(next * step % total - total / 2) + 0.5) / 32.0);
 }
 
 static void make_inputs(checker *c, const tp_gradcheck_case *test, tp_node_id *out_inputs)
@@ -80,15 +81,16 @@ static tp_node_id add_loss(checker *c, tp_node_id y)
         weights[i] = (float)weight(i);
     const tp_node_id w = tp_op_constant(c->graph, TP_F32, shape, weights);
     free(weights);
-    return tp_op_reduce(c->graph, tp_op_multiply(c->graph, tp_op_convert(c->graph, y, TP_F32), w), "add",
-                        NULL, 0);
+    return tp_op_reduce(c->graph, tp_op_multiply(c->graph, tp_op_convert(c->graph, y, TP_F32), w),
+                        "add", NULL, 0);
 }
 
 /* The loss in double, from the f32 results. */
 static double run(checker *c)
 {
     const void *inputs[TP_GRADCHECK_INPUTS] = {c->data[0], c->data[1], c->data[2], c->data[3]};
-    cr_assert_eq(tp_reference_step(c->reference, inputs, 0), TPUCL_OK, "%s", tpucl_last_error()->message);
+    cr_assert_eq(tp_reference_step(c->reference, inputs, 0), TPUCL_OK, "%s",
+                 tpucl_last_error()->message);
     const tp_host_tensor *y = tp_reference_output(c->reference, 0, 0);
     const int64_t elems = tp_shape_elems(&y->shape);
     double sum = 0;
@@ -114,8 +116,8 @@ static void check_input(checker *c, int32_t i, double tolerance)
         c->data[i][j] = x;
         const double want = (above - below) / (2 * step_size), scale = fmax(1, fabs(want));
         cr_expect(fabs((double)kept[j] - want) <= tolerance * scale,
-                  "input %d element %lld at %g: gradient %.9g, differences give %.9g", i, (long long)j,
-                  (double)x, (double)kept[j], want);
+                  "input %d element %lld at %g: gradient %.9g, differences give %.9g", i,
+                  (long long)j, (double)x, (double)kept[j], want);
     }
     free(kept);
 }

@@ -40,7 +40,8 @@ static tp_node_id add_dense(tp_graph *g, const char *scope, tp_node_id x, int64_
 static tp_node_id add_dropout(tp_graph *g, tp_node_id x, double rate)
 {
     const tp_node_id keep = tp_op_bernoulli(g, g->nodes[x].shape, 1 - rate, 1);
-    return tp_op_select(g, keep, tp_op_multiply_scalar(g, x, 1 / (1 - rate)), tp_op_scalar(g, TP_F32, 0));
+    return tp_op_select(g, keep, tp_op_multiply_scalar(g, x, 1 / (1 - rate)),
+                        tp_op_scalar(g, TP_F32, 0));
 }
 
 /* Mean over the batch of log(sum exp(logits)) - logits[label]. */
@@ -51,12 +52,13 @@ static tp_node_id add_loss(tp_graph *g, tp_node_id logits, tp_node_id label)
     const tp_node_id top = tp_op_reshape(g, tp_op_reduce(g, logits, "max", last, 1), column);
     const tp_node_id shifted = tp_op_subtract(g, logits, tp_op_stop_gradient(g, top));
     const tp_node_id sum = tp_op_reduce(g, tp_op_exponential(g, shifted), "add", last, 1);
-    const tp_node_id is_label = tp_op_compare(g, "EQ", tp_op_iota(g, TP_S32, shape, 1),
-                                              tp_op_reshape(g, label, column));
-    const tp_node_id chosen =
-        tp_op_reduce(g, tp_op_select(g, is_label, shifted, tp_op_scalar(g, TP_F32, 0)), "add", last, 1);
+    const tp_node_id is_label =
+        tp_op_compare(g, "EQ", tp_op_iota(g, TP_S32, shape, 1), tp_op_reshape(g, label, column));
+    const tp_node_id chosen = tp_op_reduce(
+        g, tp_op_select(g, is_label, shifted, tp_op_scalar(g, TP_F32, 0)), "add", last, 1);
     const tp_node_id losses = tp_op_subtract(g, tp_op_log(g, sum), chosen);
-    return tp_op_multiply_scalar(g, tp_op_reduce(g, losses, "add", NULL, 0), 1.0 / (double)shape.dims[0]);
+    return tp_op_multiply_scalar(g, tp_op_reduce(g, losses, "add", NULL, 0),
+                                 1.0 / (double)shape.dims[0]);
 }
 
 tp_graph *tp_sample_graph(const tp_sample_options *options)
@@ -66,11 +68,13 @@ tp_graph *tp_sample_graph(const tp_sample_options *options)
     tp_node_id weights[4], gradients[4];
     const tp_node_id x =
         tp_graph_add_input(g, "x", TP_F32, (tp_shape){2, {options->batch, options->features}});
-    const tp_node_id label = tp_graph_add_input(g, "label", TP_S32, (tp_shape){1, {options->batch}});
+    const tp_node_id label =
+        tp_graph_add_input(g, "label", TP_S32, (tp_shape){1, {options->batch}});
     tp_node_id h = add_dense(g, "dense", x, options->features, options->hidden, &weights[0]);
     h = tp_op_maximum(g, h, tp_op_scalar(g, TP_F32, 0));
     if (options->dropout > 0) h = add_dropout(g, h, options->dropout);
-    const tp_node_id logits = add_dense(g, "logits", h, options->hidden, options->classes, &weights[2]);
+    const tp_node_id logits =
+        add_dense(g, "logits", h, options->hidden, options->classes, &weights[2]);
     const tp_node_id loss = add_loss(g, logits, label);
     tp_graph_gradients(g, loss, weights, 4, gradients);
     const double share = 1.0 / options->cores;

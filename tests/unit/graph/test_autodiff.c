@@ -36,7 +36,8 @@ static tp_node_id build_net(tp_graph *g, const tp_node_id *in)
     const tp_node_id mean = tp_op_reduce(g, r, "add", last, 1);
     const tp_node_id column = tp_op_reshape(g, mean, (tp_shape){2, {4, 1}});
     const tp_node_id centred = tp_op_subtract(g, r, tp_op_multiply_scalar(g, column, 1.0 / 3));
-    const tp_node_id variance = tp_op_reduce(g, tp_op_multiply(g, centred, centred), "add", last, 1);
+    const tp_node_id variance =
+        tp_op_reduce(g, tp_op_multiply(g, centred, centred), "add", last, 1);
     const tp_node_id scale =
         tp_op_rsqrt(g, tp_op_add_scalar(g, tp_op_reshape(g, variance, (tp_shape){2, {4, 1}}), 0.5));
     return tp_op_multiply(g, centred, scale);
@@ -50,7 +51,8 @@ Test(autodiff, users_by_falling_id)
 {
     tp_graph *g = new_graph();
     const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){1, {3}});
-    const tp_node_id first = tp_op_exponential(g, x), second = tp_op_tanh(g, x), third = tp_op_sine(g, x);
+    const tp_node_id first = tp_op_exponential(g, x), second = tp_op_tanh(g, x),
+                     third = tp_op_sine(g, x);
     const tp_node_id loss = sum_of(g, tp_op_add(g, tp_op_add(g, first, second), third));
     tp_node_id d;
     tp_graph_gradients(g, loss, &x, 1, &d);
@@ -71,7 +73,8 @@ Test(autodiff, weights_in_bf16_get_unrounded_gradients)
     tp_graph *g = new_graph();
     const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){2, {4, 3}});
     const tp_node_id w = tp_graph_add_input(g, "w", TP_F32, (tp_shape){2, {3, 2}});
-    const tp_node_id y = tp_op_matmul(g, tp_op_convert(g, x, TP_BF16), tp_op_convert(g, w, TP_BF16), "default");
+    const tp_node_id y =
+        tp_op_matmul(g, tp_op_convert(g, x, TP_BF16), tp_op_convert(g, w, TP_BF16), "default");
     tp_node_id d[2];
     const tp_node_id wrt[] = {w, x};
     tp_graph_gradients(g, sum_of(g, y), wrt, 2, d);
@@ -105,8 +108,9 @@ Test(autodiff, paths_end)
 {
     tp_graph *g = new_graph();
     const tp_shape shape = {1, {3}};
-    const tp_node_id ids[] = {tp_graph_add_input(g, "a", TP_F32, shape), tp_graph_add_input(g, "b", TP_F32, shape),
-                              tp_graph_add_input(g, "c", TP_F32, shape), tp_graph_add_input(g, "d", TP_F32, shape)};
+    const tp_node_id ids[] = {
+        tp_graph_add_input(g, "a", TP_F32, shape), tp_graph_add_input(g, "b", TP_F32, shape),
+        tp_graph_add_input(g, "c", TP_F32, shape), tp_graph_add_input(g, "d", TP_F32, shape)};
     const tp_node_id stopped = tp_op_stop_gradient(g, ids[1]);
     const tp_node_id count = tp_op_convert(g, tp_op_convert(g, ids[2], TP_S32), TP_F32);
     const tp_node_id loss = sum_of(g, tp_op_add(g, tp_op_multiply(g, ids[0], stopped), count));
@@ -154,7 +158,8 @@ Test(autodiff, mistakes)
     tp_graph_gradients(g, x, &x, 1, &d);
     cr_expect_eq(d, TP_NO_NODE);
     cr_expect_eq(tp_graph_check(g), TPUCL_INVALID_ARGUMENT);
-    cr_expect(strstr(tpucl_last_error()->message, "gradient of f32[3], expected an f32 or bf16 scalar"));
+    cr_expect(
+        strstr(tpucl_last_error()->message, "gradient of f32[3], expected an f32 or bf16 scalar"));
     tp_graph_destroy(g);
 
     g = new_graph();

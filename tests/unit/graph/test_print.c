@@ -96,17 +96,22 @@ static const struct {
      "needs 4 bytes, found 1"},
     {"graph 1\n%0 = constant() {dtype = \"f32\", shape = [], value = x\"0\"} : f32[] \"\"\n",
      "even number"},
-    {"graph 1\n%0 = constant() {dtype = \"f32\", shape = [-1], value = x\"\"} : f32[] \"\"\n", "-1"},
-    {"graph 1\n%0 = constant() {dtype = \"f32\", shape = [1099511627776, 4], value = x\"\"} : f32[] \"\"\n",
+    {"graph 1\n%0 = constant() {dtype = \"f32\", shape = [-1], value = x\"\"} : f32[] \"\"\n",
+     "-1"},
+    {"graph 1\n%0 = constant() {dtype = \"f32\", shape = [1099511627776, 4], value = x\"\"} : "
+     "f32[] \"\"\n",
      "line 2"},
     {"graph 1\n%0 = iota() {dtype = \"f32\", shape = [2], axis = 0x1p+0} : f32[2] \"\"\n",
      "'axis' of 'iota' is of kind float, expected int"},
-    {"graph 1\n%0 = input() {dtype = \"f32\", name = \"x\", shape = []} : f32[] \"\"\n", "has no entry"},
-    {"graph 1\n%0 = input() {dtype = \"f32\", name = \"x\", shape = []} : f32[] \"\"\ninput \"y\" = %0\n",
+    {"graph 1\n%0 = input() {dtype = \"f32\", name = \"x\", shape = []} : f32[] \"\"\n",
+     "has no entry"},
+    {"graph 1\n%0 = input() {dtype = \"f32\", name = \"x\", shape = []} : f32[] \"\"\ninput \"y\" "
+     "= %0\n",
      "the name in node %0 is 'x'"},
     {"graph 1\n%0 = step() : s32[] \"\"\ninput \"x\" = %0\n", "line 3"},
     {"graph 1\n%0 = step() : s32[] \"\"\nupdate \"w\" = %0\n", "no variable above it"},
-    {"graph 1\n%0 = step() : s32[] \"\"\noutput \"a\" = %0\noutput \"a\" = %0\n", "'a' is added twice"},
+    {"graph 1\n%0 = step() : s32[] \"\"\noutput \"a\" = %0\noutput \"a\" = %0\n",
+     "'a' is added twice"},
     {"graph 1\n%0 = variable() {dtype = \"f32\", name = \"w\", shape = []} : f32[] \"\"\n"
      "variable \"w\" = %0 spiral(0x0p+0, 0x0p+0)\n",
      "no initialiser 'spiral'"},
@@ -192,26 +197,49 @@ Test(print, dot)
 
 Test(print, hex_floats)
 {
-    const double values[] = {0.0, -0.0, 1.0, -1.5, 0.1, 1e300, 0x1p-1074, 0x1.fffffffffffffp-1022,
-                             (double)INFINITY, -(double)INFINITY, 3.0f, 0x1.fffffep127};
+    const double values[] = {0.0,
+                             -0.0,
+                             1.0,
+                             -1.5,
+                             0.1,
+                             1e300,
+                             0x1p-1074,
+                             0x1.fffffffffffffp-1022,
+                             (double)INFINITY,
+                             -(double)INFINITY,
+                             3.0f,
+                             0x1.fffffep127};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
         char text[TP_HEX_FLOAT_BYTES];
         double back;
         tp_hex_float_format(values[i], text);
         cr_assert(tp_hex_float_parse(tp_view_of(text), &back), "%s", text);
-        cr_expect(memcmp(&back, &values[i], sizeof back) == 0, "%a as %s gives %a", values[i], text, back);
+        cr_expect(memcmp(&back, &values[i], sizeof back) == 0, "%a as %s gives %a", values[i], text,
+                  back);
         if (isfinite(values[i])) {
             char *end;
             const double c_library = strtod(text, &end);
             cr_expect(*end == '\0' && c_library == values[i], "%s", text);
         }
     }
-    static const char *const wrong[] = {"",       "0x",    "0x1",       "0x1p",    "0x1p+1024", "1.5",
-                                        "0x1.8",  "0x2p+0", "0x1..8p+0", "0x1p+0 ", "0x1.123456789abcdefp+0",
-                                        "-nan",   "0x1p99999999999999999999", "0xfp+0"};
+    static const char *const wrong[] = {"",
+                                        "0x",
+                                        "0x1",
+                                        "0x1p",
+                                        "0x1p+1024",
+                                        "1.5",
+                                        "0x1.8",
+                                        "0x2p+0",
+                                        "0x1..8p+0",
+                                        "0x1p+0 ",
+                                        "0x1.123456789abcdefp+0",
+                                        "-nan",
+                                        "0x1p99999999999999999999",
+                                        "0xfp+0"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
         double back;
-        cr_expect_not(tp_hex_float_parse(tp_view_of(wrong[i]), &back), "'%s' is accepted", wrong[i]);
+        cr_expect_not(tp_hex_float_parse(tp_view_of(wrong[i]), &back), "'%s' is accepted",
+                      wrong[i]);
     }
 }
 
@@ -226,8 +254,8 @@ Test(print, fuzz_corpus_is_valid)
         tp_graph *graph;
         snprintf(path, sizeof path, "%s/tests/fuzz/corpus/graph/%s", TPUCL_SOURCE_DIR, names[i]);
         cr_assert_eq(tp_file_read(path, 1 << 20, &text, &length), TPUCL_OK);
-        cr_assert_eq(tp_graph_parse(tp_ops_registry(), (tp_view){text, length}, &graph), TPUCL_OK, "%s: %s",
-                     names[i], tpucl_last_error()->message);
+        cr_assert_eq(tp_graph_parse(tp_ops_registry(), (tp_view){text, length}, &graph), TPUCL_OK,
+                     "%s: %s", names[i], tpucl_last_error()->message);
         tp_graph_destroy(graph);
         tp_free(text);
     }

@@ -129,7 +129,8 @@ Test(op_elementwise, exact_ops_have_numpys_bits)
             ++set_count;
             continue;
         }
-        const int words = sscanf(line, "%31s %7s %7s %7s %7s %7s", op, attr, from_text, to_text, names[0], names[1]);
+        const int words = sscanf(line, "%31s %7s %7s %7s %7s %7s", op, attr, from_text, to_text,
+                                 names[0], names[1]);
         cr_assert_geq(words, 5, "%s", line);
         const number_set *operands[2] = {NULL, NULL};
         for (int i = 0; i < words - 4; ++i)
@@ -188,18 +189,22 @@ Test(op_elementwise, functions_are_the_right_ones)
 
 Test(op_elementwise, select_and_clamp)
 {
-    const uint32_t mask[] = {1, 0, 1, 0}, low[] = {5, 5, 5, 5}, x[] = {1, 7, 30, 12}, high[] = {9, 9, 9, 2};
-    const tp_host_tensor operands[] = {pack(TP_PRED, mask, 4), pack(TP_U32, x, 4), pack(TP_U32, high, 4),
-                                       pack(TP_U32, low, 4)};
+    const uint32_t mask[] = {1, 0, 1, 0}, low[] = {5, 5, 5, 5}, x[] = {1, 7, 30, 12},
+                   high[] = {9, 9, 9, 2};
+    const tp_host_tensor operands[] = {pack(TP_PRED, mask, 4), pack(TP_U32, x, 4),
+                                       pack(TP_U32, high, 4), pack(TP_U32, low, 4)};
     const tp_host_tensor clamp[] = {operands[3], operands[1], operands[2]};
     tp_host_tensor out = pack(TP_U32, x, 4);
     const tp_node node = {0};
     const tp_eval_context context = {0};
-    cr_assert_eq(tp_op_table_find(tp_ops_registry(), "select")->evaluate(&node, operands, &context, &out),
-                 TPUCL_OK);
+    cr_assert_eq(
+        tp_op_table_find(tp_ops_registry(), "select")->evaluate(&node, operands, &context, &out),
+        TPUCL_OK);
     const uint32_t want_select[] = {1, 9, 30, 2}, want_clamp[] = {5, 7, 9, 2};
     cr_expect_arr_eq(out.data, want_select, sizeof want_select);
-    cr_assert_eq(tp_op_table_find(tp_ops_registry(), "clamp")->evaluate(&node, clamp, &context, &out), TPUCL_OK);
+    cr_assert_eq(
+        tp_op_table_find(tp_ops_registry(), "clamp")->evaluate(&node, clamp, &context, &out),
+        TPUCL_OK);
     cr_expect_arr_eq(out.data, want_clamp, sizeof want_clamp);
     for (int i = 0; i < 4; ++i)
         free(operands[i].data);

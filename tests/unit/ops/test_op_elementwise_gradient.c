@@ -4,14 +4,15 @@
 
 #include "harness/gradcheck.h"
 
-#define UNARY(op, center)                                                                                 \
-    static tp_node_id build_##op(tp_graph *g, const tp_node_id *in)                                       \
-    {                                                                                                     \
-        return tp_op_##op(g, in[0]);                                                                      \
-    }                                                                                                     \
-    Test(op_elementwise_gradient, op)                                                                     \
-    {                                                                                                     \
-        tp_gradcheck((tp_gradcheck_case){.build = build_##op, .shapes = {"[5,7]"}, .middle = center});    \
+#define UNARY(op, center)                                                                          \
+    static tp_node_id build_##op(tp_graph *g, const tp_node_id *in)                                \
+    {                                                                                              \
+        return tp_op_##op(g, in[0]);                                                               \
+    }                                                                                              \
+    Test(op_elementwise_gradient, op)                                                              \
+    {                                                                                              \
+        tp_gradcheck(                                                                              \
+            (tp_gradcheck_case){.build = build_##op, .shapes = {"[5,7]"}, .middle = center});      \
     }
 UNARY(abs, 0)
 UNARY(negate, 0)
@@ -28,20 +29,20 @@ UNARY(erf, 0)
 UNARY(sine, 0)
 UNARY(cosine, 0)
 
-#define BINARY(op, center)                                                                                \
-    static tp_node_id build_##op(tp_graph *g, const tp_node_id *in)                                       \
-    {                                                                                                     \
-        return tp_op_##op(g, in[0], in[1]);                                                               \
-    }                                                                                                     \
-    Test(op_elementwise_gradient, op)                                                                     \
-    {                                                                                                     \
-        tp_gradcheck(                                                                                     \
-            (tp_gradcheck_case){.build = build_##op, .shapes = {"[3,7]", "[3,7]"}, .middle = center});    \
-    }                                                                                                     \
-    Test(op_elementwise_gradient, op##_broadcast)                                                         \
-    {                                                                                                     \
-        tp_gradcheck(                                                                                     \
-            (tp_gradcheck_case){.build = build_##op, .shapes = {"[3,1]", "[4,1,5]"}, .middle = center});  \
+#define BINARY(op, center)                                                                         \
+    static tp_node_id build_##op(tp_graph *g, const tp_node_id *in)                                \
+    {                                                                                              \
+        return tp_op_##op(g, in[0], in[1]);                                                        \
+    }                                                                                              \
+    Test(op_elementwise_gradient, op)                                                              \
+    {                                                                                              \
+        tp_gradcheck((tp_gradcheck_case){                                                          \
+            .build = build_##op, .shapes = {"[3,7]", "[3,7]"}, .middle = center});                 \
+    }                                                                                              \
+    Test(op_elementwise_gradient, op##_broadcast)                                                  \
+    {                                                                                              \
+        tp_gradcheck((tp_gradcheck_case){                                                          \
+            .build = build_##op, .shapes = {"[3,1]", "[4,1,5]"}, .middle = center});               \
     }
 BINARY(add, 0)
 BINARY(subtract, 0)
@@ -84,7 +85,8 @@ Test(op_elementwise_gradient, clamp)
 static tp_node_id build_steps(tp_graph *g, const tp_node_id *in)
 {
     const tp_node_id rounded = tp_op_add(g, tp_op_floor(g, in[0]), tp_op_ceil(g, in[0]));
-    return tp_op_add(g, tp_op_round_nearest_even(g, in[0]), tp_op_add(g, rounded, tp_op_sign(g, in[0])));
+    return tp_op_add(g, tp_op_round_nearest_even(g, in[0]),
+                     tp_op_add(g, rounded, tp_op_sign(g, in[0])));
 }
 Test(op_elementwise_gradient, steps_have_none)
 {

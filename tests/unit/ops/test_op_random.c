@@ -15,7 +15,8 @@
 
 #define ELEMS 40000
 
-static void evaluate(const char *op, tp_dtype dtype, int64_t stream, const tp_eval_context *context, void *out)
+static void evaluate(const char *op, tp_dtype dtype, int64_t stream, const tp_eval_context *context,
+                     void *out)
 {
     tp_graph *graph;
     const tp_shape shape = {1, {ELEMS}};
@@ -49,7 +50,8 @@ Test(op_random, distributions)
     double mean, variance;
     evaluate("uniform", TP_F32, 5, &context, x);
     moments(x, &mean, &variance);
-    cr_expect(fabs(mean - 0.5) < 0.006 && fabs(variance - 1.0 / 12) < 0.0016, "%g %g", mean, variance);
+    cr_expect(fabs(mean - 0.5) < 0.006 && fabs(variance - 1.0 / 12) < 0.0016, "%g %g", mean,
+              variance);
     for (int i = 0; i < ELEMS; ++i)
         cr_assert(x[i] >= 0 && x[i] < 1);
     evaluate("normal", TP_F32, 5, &context, x);
@@ -71,7 +73,8 @@ Test(op_random, every_key_counts)
     evaluate("uniform", TP_F32, 5, &key, base);
     evaluate("uniform", TP_F32, 5, &key, other);
     cr_expect_arr_eq(base, other, sizeof base);
-    const tp_eval_context keys[] = {{43, 3, 7}, {42 + (1ull << 32), 3, 7}, {42, 4, 7}, {42, 3, 8}, {42, 7, 3}, {42, 3, 7}};
+    const tp_eval_context keys[] = {
+        {43, 3, 7}, {42 + (1ull << 32), 3, 7}, {42, 4, 7}, {42, 3, 8}, {42, 7, 3}, {42, 3, 7}};
     for (int k = 0; k < 6; ++k) {
         evaluate("uniform", TP_F32, k == 5 ? 6 : 5, &keys[k], other);
         int equal = 0;
@@ -102,10 +105,12 @@ Test(init, distributions)
     cr_assert_eq(tp_init_fill(TP_INIT_NORMAL, 3, 0.5, "w", 9, TP_F32, ELEMS, x), TPUCL_OK);
     moments(x, &mean, &variance);
     cr_expect(fabs(mean - 3) < 0.01 && fabs(variance - 0.25) < 0.0072, "%g %g", mean, variance);
-    cr_assert_eq(tp_init_fill(TP_INIT_TRUNCATED_NORMAL, 3, 0.5, "w", 9, TP_F32, ELEMS, x), TPUCL_OK);
+    cr_assert_eq(tp_init_fill(TP_INIT_TRUNCATED_NORMAL, 3, 0.5, "w", 9, TP_F32, ELEMS, x),
+                 TPUCL_OK);
     moments(x, &mean, &variance);
     /* variance of a normal cut at two deviations: 0.7737 of the whole one's */
-    cr_expect(fabs(mean - 3) < 0.009 && fabs(variance - 0.7737 * 0.25) < 0.005, "%g %g", mean, variance);
+    cr_expect(fabs(mean - 3) < 0.009 && fabs(variance - 0.7737 * 0.25) < 0.005, "%g %g", mean,
+              variance);
     for (int i = 0; i < ELEMS; ++i)
         cr_assert(x[i] >= 2 && x[i] <= 4);
 }
@@ -130,9 +135,12 @@ Test(init, constants_and_mistakes)
     cr_expect_eq(ints[2], -7);
     cr_assert_eq(tp_init_fill(TP_INIT_ONES, 0, 0, "n", 0, TP_BF16, 2, narrow), TPUCL_OK);
     cr_expect_eq(narrow[1], 0x3f80);
-    cr_expect_eq(tp_init_fill(TP_INIT_CONSTANT, 0.5, 0, "n", 0, TP_S32, 3, ints), TPUCL_INVALID_ARGUMENT);
-    cr_expect_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "n", 0, TP_S32, 3, ints), TPUCL_INVALID_ARGUMENT);
-    cr_expect(strstr(tpucl_last_error()->message, "normal") && strstr(tpucl_last_error()->message, "s32"));
+    cr_expect_eq(tp_init_fill(TP_INIT_CONSTANT, 0.5, 0, "n", 0, TP_S32, 3, ints),
+                 TPUCL_INVALID_ARGUMENT);
+    cr_expect_eq(tp_init_fill(TP_INIT_NORMAL, 0, 1, "n", 0, TP_S32, 3, ints),
+                 TPUCL_INVALID_ARGUMENT);
+    cr_expect(strstr(tpucl_last_error()->message, "normal") &&
+              strstr(tpucl_last_error()->message, "s32"));
     tp_init_kind kind;
     cr_expect_eq(tp_init_kind_parse("truncated_normal", &kind), TPUCL_OK);
     cr_expect_eq(kind, TP_INIT_TRUNCATED_NORMAL);
@@ -172,8 +180,8 @@ static void expect_near(const char *name, const float *found, int count)
     double want[100];
     cr_assert_eq(read_golden(name, false, want, count), count);
     for (int i = 0; i < count; ++i)
-        cr_expect(fabs((double)found[i] - want[i]) < 2e-6, "%s: element %d is %g, expected %g", name, i,
-                  (double)found[i], want[i]);
+        cr_expect(fabs((double)found[i] - want[i]) < 2e-6, "%s: element %d is %g, expected %g",
+                  name, i, (double)found[i], want[i]);
 }
 
 Test(op_random, golden_values)
@@ -189,8 +197,9 @@ Test(op_random, golden_values)
 Test(init, golden_values)
 {
     float x[100];
-    cr_assert_eq(tp_init_fill(TP_INIT_UNIFORM, -2, 4, "dense/kernel", (1ull << 32) + 9, TP_F32, 12, x),
-                 TPUCL_OK);
+    cr_assert_eq(
+        tp_init_fill(TP_INIT_UNIFORM, -2, 4, "dense/kernel", (1ull << 32) + 9, TP_F32, 12, x),
+        TPUCL_OK);
     expect_bits("init_uniform", x);
     cr_assert_eq(tp_init_fill(TP_INIT_TRUNCATED_NORMAL, 3, 0.5, "w", 9, TP_F32, 100, x), TPUCL_OK);
     expect_near("init_truncated", x, 100);

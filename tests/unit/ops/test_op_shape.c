@@ -54,14 +54,17 @@ static tp_graph *make_graph(const shape_case *test, tp_dtype dtype)
     size_t at = (size_t)snprintf(text, sizeof text, "graph 1\n");
     for (int32_t i = 0; i < test->operand_count; ++i) {
         tp_shape_format(&test->operands[i], shape, sizeof shape);
-        at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%%%d = input() {name = \"%d\", dtype = \"%s\", shape = %s} : %s%s \"\"\n", i, i,
-                               tp_dtype_name(dtype), shape, tp_dtype_name(dtype), shape);
-        snprintf(operands + strlen(operands), sizeof operands - strlen(operands), "%s%%%d", i ? ", " : "", i);
+        at += (size_t)snprintf(
+            text + at, sizeof text - at,
+            "%%%d = input() {name = \"%d\", dtype = \"%s\", shape = %s} : %s%s \"\"\n", i, i,
+            tp_dtype_name(dtype), shape, tp_dtype_name(dtype), shape);
+        snprintf(operands + strlen(operands), sizeof operands - strlen(operands), "%s%%%d",
+                 i ? ", " : "", i);
     }
     tp_shape_format(&test->result, shape, sizeof shape);
-    at += (size_t)snprintf(text + at, sizeof text - at, "%%%d = %s(%s) %s : %s%s \"\"\n", test->operand_count,
-                           test->op, operands, test->attrs, tp_dtype_name(dtype), shape);
+    at += (size_t)snprintf(text + at, sizeof text - at, "%%%d = %s(%s) %s : %s%s \"\"\n",
+                           test->operand_count, test->op, operands, test->attrs,
+                           tp_dtype_name(dtype), shape);
     for (int32_t i = 0; i < test->operand_count; ++i)
         at += (size_t)snprintf(text + at, sizeof text - at, "input \"%d\" = %%%d\n", i, i);
     snprintf(text + at, sizeof text - at, "output \"y\" = %%%d\n", test->operand_count);
@@ -99,7 +102,8 @@ static void check_case(const shape_case *test, tp_dtype dtype)
     for (int64_t i = 0; i < elems; ++i) {
         put(&want, size, 0, test->want[i]);
         cr_expect(memcmp(&want, (const char *)y->data + (size_t)i * size, size) == 0,
-                  "%s %s of %s: element %d is wrong", test->op, test->attrs, tp_dtype_name(dtype), (int)i);
+                  "%s %s of %s: element %d is wrong", test->op, test->attrs, tp_dtype_name(dtype),
+                  (int)i);
     }
     tp_reference_destroy(reference);
     tp_graph_destroy(graph);

@@ -75,8 +75,8 @@ static tp_node_id build_concatenate(tp_graph *g, const tp_node_id *in)
 }
 Test(op_shape_gradient, concatenate)
 {
-    tp_gradcheck(
-        (tp_gradcheck_case){.build = build_concatenate, .shapes = {"[2,1,2]", "[2,3,2]", "[2,2,2]"}});
+    tp_gradcheck((tp_gradcheck_case){.build = build_concatenate,
+                                     .shapes = {"[2,1,2]", "[2,3,2]", "[2,2,2]"}});
 }
 
 /* More parts than a node takes: chained. */

@@ -13,16 +13,20 @@ Test(registry, definitions_are_complete)
     for (int32_t i = 0; i < table->count; ++i) {
         const tp_opdef *def = table->defs[i];
         cr_expect_eq(tp_op_table_find(table, def->name), def, "'%s' is there twice", def->name);
-        cr_expect(def->doc && def->doc[strlen(def->doc) - 1] == '.', "'%s' has no sentence", def->name);
+        cr_expect(def->doc && def->doc[strlen(def->doc) - 1] == '.', "'%s' has no sentence",
+                  def->name);
         cr_expect(def->infer, "'%s' has no rule", def->name);
-        cr_expect(def->min_inputs <= def->max_inputs && def->max_inputs <= TP_MAX_INPUTS, "'%s'", def->name);
-        const bool has_expression = def->op_class == TP_OP_ELEMENTWISE || def->op_class == TP_OP_RANDOM;
+        cr_expect(def->min_inputs <= def->max_inputs && def->max_inputs <= TP_MAX_INPUTS, "'%s'",
+                  def->name);
+        const bool has_expression =
+            def->op_class == TP_OP_ELEMENTWISE || def->op_class == TP_OP_RANDOM;
         cr_expect_eq(def->vpu != NULL, has_expression, "expression of '%s'", def->name);
         const bool is_fed = strcmp(def->name, "input") == 0 || strcmp(def->name, "variable") == 0 ||
                             def->op_class == TP_OP_COLLECTIVE;
         cr_expect_eq(def->evaluate == NULL, is_fed, "evaluation of '%s'", def->name);
         for (const tp_attr_spec *spec = def->attrs; spec && spec->name; ++spec)
-            cr_expect(spec->doc && *spec->doc, "attribute '%s' of '%s' has no text", spec->name, def->name);
+            cr_expect(spec->doc && *spec->doc, "attribute '%s' of '%s' has no text", spec->name,
+                      def->name);
     }
 }
 
@@ -34,7 +38,8 @@ Test(registry, every_op_is_in_the_document)
     for (int32_t i = 0; i < table->count; ++i) {
         char heading[64];
         snprintf(heading, sizeof heading, "### %s\n", table->defs[i]->name);
-        cr_expect(strstr(text, heading), "'%s' is missing: its class has no section", table->defs[i]->name);
+        cr_expect(strstr(text, heading), "'%s' is missing: its class has no section",
+                  table->defs[i]->name);
     }
     tp_free(text);
 }

@@ -22,7 +22,8 @@ static tp_graph *new_graph(void)
     return graph;
 }
 
-static tp_reference *new_reference(const tp_graph *graph, int32_t cores, int32_t group_cores, uint64_t seed)
+static tp_reference *new_reference(const tp_graph *graph, int32_t cores, int32_t group_cores,
+                                   uint64_t seed)
 {
     tp_reference *reference;
     const tp_reference_options options = {.cores = cores, .group_cores = group_cores, .seed = seed};
@@ -40,7 +41,8 @@ static float scalar_output(const tp_reference *reference, int32_t core, int32_t 
 Test(reference, all_reduce_is_the_balanced_tree)
 {
     tp_graph *g = new_graph();
-    tp_graph_add_output(g, "sum", tp_op_all_reduce(g, tp_graph_add_input(g, "x", TP_F32, (tp_shape){0})));
+    tp_graph_add_output(g, "sum",
+                        tp_op_all_reduce(g, tp_graph_add_input(g, "x", TP_F32, (tp_shape){0})));
     const float x[7] = {1e8f, 3.0f, -1e8f, 5.0f, 7e-3f, 1e7f, 0.1f};
     const float want = ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + x[6]);
     const float in_order = (((((x[0] + x[1]) + x[2]) + x[3]) + x[4]) + x[5]) + x[6];
@@ -69,7 +71,8 @@ Test(reference, groups_do_not_meet)
     const void *inputs[4] = {&x[0], &x[1], &x[2], &x[3]};
     tp_reference *reference = new_reference(g, 4, 2, 0);
     cr_assert_eq(tp_reference_step(reference, inputs, 0), TPUCL_OK);
-    cr_expect_eq(scalar_output(reference, 0, 0), 0, "an output reads the variable before the updates");
+    cr_expect_eq(scalar_output(reference, 0, 0), 0,
+                 "an output reads the variable before the updates");
     cr_assert_eq(tp_reference_step(reference, inputs, 1), TPUCL_OK);
     cr_expect_eq(scalar_output(reference, 1, 0), 3);
     cr_expect_eq(scalar_output(reference, 2, 0), 30);
@@ -175,19 +178,22 @@ Test(reference, training_learns_and_repeats)
     const tp_sample_options options = {8, 12, 16, 4, 4, 0.5, 0.25};
     tp_graph *g = tp_sample_graph(&options);
     batch b = make_batch(&options);
-    tp_reference *first = new_reference(g, options.cores, 0, 11), *second = new_reference(g, options.cores, 0, 11);
+    tp_reference *first = new_reference(g, options.cores, 0, 11),
+                 *second = new_reference(g, options.cores, 0, 11);
     float loss_at_start = 0, loss = 0;
     for (uint32_t step = 0; step < 30; ++step) {
-        cr_assert_eq(tp_reference_step(first, b.inputs, step), TPUCL_OK, "%s", tpucl_last_error()->message);
+        cr_assert_eq(tp_reference_step(first, b.inputs, step), TPUCL_OK, "%s",
+                     tpucl_last_error()->message);
         cr_assert_eq(tp_reference_step(second, b.inputs, step), TPUCL_OK);
         loss = scalar_output(first, 0, 0);
         if (step == 0) loss_at_start = loss;
         cr_assert_eq(loss, scalar_output(second, 3, 0));
     }
-    cr_expect(loss_at_start > 1.0f && loss < 0.4f, "loss %g at the start, %g at the end", (double)loss_at_start,
-              (double)loss);
+    cr_expect(loss_at_start > 1.0f && loss < 0.4f, "loss %g at the start, %g at the end",
+              (double)loss_at_start, (double)loss);
     for (int32_t i = 0; i < g->variable_count; ++i)
-        cr_expect(memcmp(tp_reference_variable(first, 0, i)->data, tp_reference_variable(second, 0, i)->data,
+        cr_expect(memcmp(tp_reference_variable(first, 0, i)->data,
+                         tp_reference_variable(second, 0, i)->data,
                          (size_t)tp_shape_bytes(&g->variables[i].shape, TP_F32)) == 0);
     tp_reference_destroy(first);
     tp_reference_destroy(second);
@@ -206,10 +212,11 @@ Test(reference, cores_share_a_batch)
     cr_assert_eq(tp_reference_step(r4, b.inputs, 0), TPUCL_OK);
     cr_assert_eq(tp_reference_step(r1, whole, 0), TPUCL_OK);
     for (int32_t i = 0; i < g1->variable_count; ++i) {
-        const float *a = tp_reference_variable(r4, 0, i)->data, *c = tp_reference_variable(r1, 0, i)->data;
+        const float *a = tp_reference_variable(r4, 0, i)->data,
+                    *c = tp_reference_variable(r1, 0, i)->data;
         for (int64_t j = 0; j < tp_shape_elems(&g1->variables[i].shape); ++j)
-            cr_expect(fabsf(a[j] - c[j]) <= 1e-5f, "%s[%d]: %g and %g", g1->variables[i].name, (int)j,
-                      (double)a[j], (double)c[j]);
+            cr_expect(fabsf(a[j] - c[j]) <= 1e-5f, "%s[%d]: %g and %g", g1->variables[i].name,
+                      (int)j, (double)a[j], (double)c[j]);
     }
     tp_reference_destroy(r4);
     tp_reference_destroy(r1);
