@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attributes: checks against an op's list, copies, comparison. Everything that a parsed text or a builder
- * call can get wrong about attributes as such is found here, so that ops check only what they mean. */
+ * Attributes: checks against an op's list, copies, comparison. Everything that a parsed text or a
+ * builder call can get wrong about attributes as such is found here, so that ops check only what
+ * they mean. */
 #include "graph/attrs.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making and checking attributes. The constructors borrow what they are given; tp_graph_add() copies it.
- */
+ * Making and checking attributes. The constructors borrow what they are given; tp_graph_add()
+ * copies it. */
 #ifndef TP_GRAPH_ATTRS_H
 #define TP_GRAPH_ATTRS_H
 
@@ -35,8 +35,8 @@ static inline tp_attr tp_attr_shape(const char *name, const tp_shape *shape)
 /* "int", "float", "ints", "text", "data". */
 const char *tp_attr_kind_name(tp_attr_kind kind);
 
-/* All attributes are listed by the op, of the right kind, among the choices, given once; none that is
- * required is missing. */
+/* All attributes are listed by the op, of the right kind, among the choices, given once; none that
+ * is required is missing. */
 tpucl_status tp_attrs_check(const tp_opdef *def, const tp_attr *attrs, int32_t count);
 
 /* A deep copy in `arena`; *out_attrs is NULL for no attributes. */

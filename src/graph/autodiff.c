@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reverse accumulation (Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3) over the graph
- * in id order, restricted to nodes that lie between `wrt` and `loss`. */
+ * Reverse accumulation (Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 3) over
+ * the graph in id order, restricted to nodes that lie between `wrt` and `loss`. */
 #include "graph/autodiff.h"
 
 #include <string.h>

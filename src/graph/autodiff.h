@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reverse-mode derivatives as graph nodes.
  *
- * The walk goes from `loss` to smaller ids. Order, which fixes the bits: a node's gradient is the sum of
- * what its users contribute, users by falling id, one user's operands by rising position, added one by one
- * to what is there: ((first + second) + third). An op without a gradient, and a node with an integer or
- * pred result, ends the path.
+ * The walk goes from `loss` to smaller ids. Order, which fixes the bits: a node's gradient is the
+ * sum of what its users contribute, users by falling id, one user's operands by rising position,
+ * added one by one to what is there: ((first + second) + third). An op without a gradient, and a
+ * node with an integer or pred result, ends the path.
  *
- * A gradient may be wider than its node: an MXU op gives the gradient of its bf16 weights in f32, and a
- * convert, broadcast, reshape or reindexing op hands it on as it is, so that it reaches f32 weights
- * unrounded. Before any other op it is converted to the node's dtype. Where contributions differ in dtype,
- * the sum is done in f32.
- */
+ * A gradient may be wider than its node: an MXU op gives the gradient of its bf16 weights in f32,
+ * and a convert, broadcast, reshape or reindexing op hands it on as it is, so that it reaches f32
+ * weights unrounded. Before any other op it is converted to the node's dtype. Where contributions
+ * differ in dtype, the sum is done in f32. */
 #ifndef TP_GRAPH_AUTODIFF_H
 #define TP_GRAPH_AUTODIFF_H
 
 #include "graph/graph.h"
 
-/* d loss / d wrt[i] into out_gradients[i], of wrt[i]'s dtype and shape; TP_NO_NODE where loss does not
- * depend on it. `loss` is a float scalar. Mistakes go to the graph, as with the builder. */
+/* d loss / d wrt[i] into out_gradients[i], of wrt[i]'s dtype and shape; TP_NO_NODE where loss does
+ * not depend on it. `loss` is a float scalar. Mistakes go to the graph, as with the builder. */
 void tp_graph_gradients(tp_graph *graph, tp_node_id loss, const tp_node_id *wrt, int32_t count,
                         tp_node_id *out_gradients);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The wrappers of builder.h that are more than one line of attributes: element-wise ops with their
- * broadcasts, constants, and the ops of reductions, windows and the MXU. Shapes: builder_shape.c. */
+ * broadcasts, constants, and the ops of reductions, windows and the MXU. Shapes: builder_shape.c.
+ */
 #include "graph/builder.h"
 
 #include <math.h>

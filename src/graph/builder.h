@@ -6,8 +6,8 @@
  * TP_NO_NODE. Arrays are borrowed for the call.
  *
  * Convenience that the ops themselves do not have: binary wrappers, tp_op_compare and tp_op_select
- * broadcast their operands by NumPy's rule with explicit broadcast_in_dim nodes. Nothing converts dtypes
- * silently: operands of different dtype are a mistake.
+ * broadcast their operands by NumPy's rule with explicit broadcast_in_dim nodes. Nothing converts
+ * dtypes silently: operands of different dtype are a mistake.
  *
  * Kinds of reductions, directions and precisions are the texts that the ops take:
  *     kind       add max min multiply and or
@@ -29,8 +29,8 @@ tp_node_id tp_op_iota(tp_graph *graph, tp_dtype dtype, tp_shape shape, int64_t a
 /* s32 scalar: number of the training step, from 0. */
 tp_node_id tp_op_step(tp_graph *graph);
 
-/* Values that differ from core to core and from step to step. `stream` tells one random op of a graph
- * from another: equal streams give equal numbers. */
+/* Values that differ from core to core and from step to step. `stream` tells one random op of a
+ * graph from another: equal streams give equal numbers. */
 tp_node_id tp_op_uniform(tp_graph *graph, tp_dtype dtype, tp_shape shape,
                          int64_t stream); /* [0, 1) */
 tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape,
@@ -41,8 +41,9 @@ tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, 
 /* ---- element-wise, one operand ---- */
 #define TP_UNARY_OPS(X)                                                                            \
     X(abs)                                                                                         \
-    X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt)       \
-        X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)             \
+    X(negate)                                                                                      \
+    X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt) X(rsqrt)        \
+        X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)                      \
             X(round_nearest_even) X(not ) X(is_finite)
 #define TP_DECLARE_UNARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a);
 TP_UNARY_OPS(TP_DECLARE_UNARY)
@@ -56,8 +57,8 @@ tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a);
 /* ---- element-wise, two operands of one dtype, broadcast by NumPy's rule ---- */
 #define TP_BINARY_OPS(X)                                                                           \
     X(add)                                                                                         \
-    X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or)     \
-        X(xor)
+    X(subtract)                                                                                    \
+    X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or) X(xor)
 #define TP_DECLARE_BINARY(name)                                                                    \
     tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b);
 TP_BINARY_OPS(TP_DECLARE_BINARY)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The wrappers of builder.h for ops that only move elements. They read ranks from their operands, so a
- * wrong id is passed on to tp_graph_add(), which reports it. */
+ * The wrappers of builder.h for ops that only move elements. They read ranks from their operands,
+ * so a wrong id is passed on to tp_graph_add(), which reports it. */
 #include "graph/builder.h"
 
 #include "graph/attrs.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Storage and construction of graphs. One function, tp_graph_add(), makes every node, whoever asks: a
- * wrapper, a gradient, a pass or the parser; so whatever is in a graph has been inferred and checked. */
+ * Storage and construction of graphs. One function, tp_graph_add(), makes every node, whoever
+ * asks: a wrapper, a gradient, a pass or the parser; so whatever is in a graph has been inferred
+ * and checked. */
 #include "graph/graph.h"
 
 #include <stdarg.h>

@@ -138,8 +138,8 @@ tp_node_id tp_graph_add(tp_graph *graph, const char *op, const tp_node_id *input
 tp_node_id tp_graph_add_input(tp_graph *graph, const char *name, tp_dtype dtype, tp_shape shape);
 /* `name` gets the scope in front, `node` is filled in; the index of the variable is its position in graph->variables. */
 tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable);
-/* Makes the entry for an `input` or `variable` node that exists already (copying, parsing): name, dtype and
- * shape are the node's, whatever *variable says. */
+/* Makes the entry for an `input` or `variable` node that exists already (copying, parsing): name,
+ * dtype and shape are the node's, whatever *variable says. */
 void tp_graph_register_input(tp_graph *graph, tp_node_id node);
 void tp_graph_register_variable(tp_graph *graph, const tp_variable *variable);
 
@@ -154,8 +154,8 @@ void tp_graph_add_output(tp_graph *graph, const char *name, tp_node_id node);
 tp_node_id tp_graph_fail(tp_graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Takes the thread's error record as a builder mistake (an allocation of the caller that failed); keeps the
- * first. Returns TP_NO_NODE. */
+/* Takes the thread's error record as a builder mistake (an allocation of the caller that failed);
+ * keeps the first. Returns TP_NO_NODE. */
 tp_node_id tp_graph_keep_error(tp_graph *graph);
 
 /* Scopes nest: names of nodes and variables made inside get "name/" in front. Returns the old

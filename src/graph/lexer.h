@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tokens of the graph's text form (print.h). Every failure is TPUCL_CORRUPT_DATA and names the line. */
+ * Tokens of the graph's text form (print.h). Every failure is TPUCL_CORRUPT_DATA and names the
+ * line. */
 #ifndef TP_GRAPH_LEXER_H
 #define TP_GRAPH_LEXER_H
 

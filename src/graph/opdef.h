@@ -67,9 +67,9 @@ struct tp_opdef {
                              const tp_eval_context *context, tp_host_tensor *out);
 
     /* ELEMENTWISE and RANDOM only: the value as an expression over kernels/lib/vpu.clh, with $0,
-     * $1, ... for the operands; e.g. "$0 + $1", "EM(math_exp)($0)", "VPU_SELECT($0, $1, $2)". May differ
-     * by operand dtype. Static, or in the graph's arena. NULL, with the error recorded, when a dtype
-     * is not supported. See "Expressions" below. */
+     * $1, ... for the operands; e.g. "$0 + $1", "EM(math_exp)($0)", "VPU_SELECT($0, $1, $2)". May
+     * differ by operand dtype. Static, or in the graph's arena. NULL, with the error recorded,
+     * when a dtype is not supported. See "Expressions" below. */
     const char *(*vpu)(const tp_graph *graph, const tp_node *node);
     /* The f32 result of `vpu` needs a flush (add, multiply, ...; never compare, select, negate). */
     bool may_make_subnormal;
@@ -79,16 +79,18 @@ struct tp_opdef {
     double (*flops)(const tp_graph *graph, const tp_node *node);
 };
 
-/* Expressions. In registers f32 and bf16 are VF (bf16 already rounded), s32 VI, u32 and u8 VU, pred a
- * VI mask (0 or -1, in scalars too). The generator puts parentheses around what it substitutes for an
- * operand. Besides the operators + - * & | ^ ~ of OpenCL C and casts of literals ((VF)(1.0f)), ops use
- *     EM(name)(x), EM(name)(x, y)   the functions of num/exact_math.h: EM(math_exp), EM(vpu_max), ...
+/* Expressions. In registers f32 and bf16 are VF (bf16 already rounded), s32 VI, u32 and u8 VU,
+ * pred a VI mask (0 or -1, in scalars too). The generator puts parentheses around what it
+ * substitutes for an operand. Besides the operators + - * & | ^ ~ of OpenCL C and casts of
+ * literals ((VF)(1.0f)), ops use
+ *     EM(name)(x), EM(name)(x, y)   the functions of num/exact_math.h: EM(math_exp), EM(vpu_max),
+ *                                   ...
  *     VPU_SELECT(mask, a, b)        a where the mask is set; a and b VF, VI or VU
  *     VPU_EQ NE LT LE GT GE (a, b)  VF, VI or VU operands of one type; gives a mask
  *     VPU_AS_VI(x), VPU_AS_VU(x), VPU_AS_VF(x)   the same bits
- * A convert to bf16, like every other op with a bf16 result, gives the f32 value; the generator rounds
- * it to bf16, as it flushes f32 results where may_make_subnormal says so. RANDOM ops have no operands
- * and use, with the op's stream as a literal,
+ * A convert to bf16, like every other op with a bf16 result, gives the f32 value; the generator
+ * rounds it to bf16, as it flushes f32 results where may_make_subnormal says so. RANDOM ops have
+ * no operands and use, with the op's stream as a literal,
  *     VPU_RANDOM_BITS(stream)       VU: Philox word of this element, see num/philox.h
  *     VPU_RANDOM_UNIFORM(stream)    VF in [0, 1)
  *     VPU_RANDOM_NORMAL(stream)     VF */

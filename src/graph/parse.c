@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the text form by recursive descent. Meaning is left to tp_graph_add() and tp_graph_verify(); their
- * sentences get the line in front. */
+ * Reads the text form by recursive descent. Meaning is left to tp_graph_add() and
+ * tp_graph_verify(); their sentences get the line in front. */
 #include "graph/parse.h"
 
 #include <string.h>

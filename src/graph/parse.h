@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text form of print.h, read back. Input is hostile: sizes are bounded by the text, every node passes
- * tp_graph_add(), and the whole tp_graph_verify(). */
+ * The text form of print.h, read back. Input is hostile: sizes are bounded by the text, every node
+ * passes tp_graph_add(), and the whole tp_graph_verify(). */
 #ifndef TP_GRAPH_PARSE_H
 #define TP_GRAPH_PARSE_H
 

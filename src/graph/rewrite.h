@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The moves that passes are made of. A pass builds a new graph from an old one: nodes come in the order of
- * their ids, each is either copied, with its inputs mapped, or replaced by whatever the pass adds instead.
- * So ids stay topological and nothing is patched in place.
+ * The moves that passes are made of. A pass builds a new graph from an old one: nodes come in the
+ * order of their ids, each is either copied, with its inputs mapped, or replaced by whatever the
+ * pass adds instead. So ids stay topological and nothing is patched in place.
  *
  *     tp_rewrite *rewrite;
  *     TP_TRY(tp_rewrite_begin(graph, &rewrite));
  *     for (tp_node_id id = 0; id < graph->node_count; ++id) {
  *         if (!tp_rewrite_is_live(rewrite, id)) continue;
- *         if (is_double_transpose(graph, id)) tp_rewrite_map(rewrite, id, tp_rewrite_of(rewrite, ...));
- *         else tp_rewrite_copy(rewrite, id);
+ *         if (is_no_op(graph, id))
+ *             tp_rewrite_map(rewrite, id, tp_rewrite_of(rewrite, graph->nodes[id].inputs[0]));
+ *         else
+ *             tp_rewrite_copy(rewrite, id);
  *     }
  *     TP_TRY_GOTO(status, tp_rewrite_finish(rewrite, &new_graph), done);
  *
  * Inputs and variables are kept even when nothing uses them, in their order, so that feeds and
- * checkpoints do not depend on passes.
- */
+ * checkpoints do not depend on passes. */
 #ifndef TP_GRAPH_REWRITE_H
 #define TP_GRAPH_REWRITE_H
 

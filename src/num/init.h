@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a variable starts. The values depend on the run's seed and the variable's name alone, so that
- * every run, on any devices, starts from the same bits. The stream (num/philox.h) of a variable has
- * op = the first four bytes of the SHA-256 of its name, little-endian, and core = 0xffffffff, which no
- * core has; step is 0, and for TRUNCATED_NORMAL the number of draws that were refused before.
- * Arithmetic is f32: a + (b - a) * u and a + b * z, every step rounded and flushed, then the dtype.
- */
+ * How a variable starts. The values depend on the run's seed and the variable's name alone, so
+ * that every run, on any devices, starts from the same bits. The stream (num/philox.h) of a
+ * variable has op = the first four bytes of the SHA-256 of its name, little-endian, and core =
+ * 0xffffffff, which no core has; step is 0, and for TRUNCATED_NORMAL the number of draws that were
+ * refused before. Arithmetic is f32: a + (b - a) * u and a + b * z, every step rounded and
+ * flushed, then the dtype. */
 #ifndef TP_NUM_INIT_H
 #define TP_NUM_INIT_H
 
@@ -26,8 +26,8 @@ typedef enum tp_init_kind {
 const char *tp_init_kind_name(tp_init_kind kind);
 tpucl_status tp_init_kind_parse(const char *name, tp_init_kind *out_kind);
 
-/* Fills `out` (elems elements of dtype, caller's). Random kinds need f32 or bf16; CONSTANT must be a
- * value of the dtype for integers. TPUCL_INVALID_ARGUMENT otherwise. */
+/* Fills `out` (elems elements of dtype, caller's). Random kinds need f32 or bf16; CONSTANT must be
+ * a value of the dtype for integers. TPUCL_INVALID_ARGUMENT otherwise. */
 tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *name, uint64_t seed,
                           tp_dtype dtype, int64_t elems, void *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ops across cores. all_reduce: kind add; f32. The sum over the cores of the replica group, by the
- * balanced tree over core ids, flushed once at its end. Whoever holds all cores evaluates it (exec,
- * reference), so there is no evaluation here; and no gradient: whether the gradient of a sum over cores
- * is again to be summed depends on what the losses of the cores mean. */
+ * balanced tree over core ids, flushed once at its end. Whoever holds all cores evaluates it
+ * (exec, reference), so there is no evaluation here; and no gradient: whether the gradient of a
+ * sum over cores is again to be summed depends on what the losses of the cores mean. */
 #include "ops/op_collective.h"
 
 #include "ops/op_util.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element-wise ops. Operands have equal shapes (tp_op_*() of graph/builder.h broadcasts for its caller)
- * and, where there are several, one dtype; the result has it, too, unless the table says otherwise. bf16
- * operands are widened, the op is done in f32, the result is rounded once. s32 and u32 wrap.
+ * Element-wise ops. Operands have equal shapes (tp_op_*() of graph/builder.h broadcasts for its
+ * caller) and, where there are several, one dtype; the result has it, too, unless the table says
+ * otherwise. bf16 operands are widened, the op is done in f32, the result is rounded once. s32 and
+ * u32 wrap.
  *
  *   op_elementwise_unary.c    f32, bf16 (abs, negate, sign: s32, too)
  *   op_elementwise_binary.c   f32, bf16, s32, u32 (power: f32, bf16)
- *   op_elementwise_logic.c    compare -> pred; and or xor not on pred, s32, u32; select; clamp; is_finite
+ *   op_elementwise_logic.c    compare -> pred; and or xor not on pred, s32, u32; select; clamp;
+ *                             is_finite
  *   op_elementwise_convert.c  convert
  */
 #ifndef TP_OPS_OP_ELEMENTWISE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element-wise arithmetic on two operands. Integer division follows XLA: by zero gives -1 (all bits
- * set), INT_MIN / -1 gives INT_MIN; see num/exact_basic.h. maximum and minimum propagate NaN and order
- * -0 below +0; where the operands are equal the whole gradient goes to the second one, so that
- * maximum(x, 0) has Keras' gradient of relu. */
+ * Element-wise arithmetic on two operands. Integer division follows XLA: by zero gives -1 (all
+ * bits set), INT_MIN / -1 gives INT_MIN; see num/exact_basic.h. maximum and minimum propagate NaN
+ * and order -0 below +0; where the operands are equal the whole gradient goes to the second one,
+ * so that maximum(x, 0) has Keras' gradient of relu. */
 #include "ops/op_elementwise.h"
 
 #include "graph/builder.h"
@@ -38,8 +38,8 @@ static void split_gradient(tp_graph *g, tp_node_id mask, tp_node_id d, tp_node_i
     d_inputs[1] = tp_op_select(g, mask, zero, d);
 }
 
-/* a > b exactly when max(a, b) > b, NaN included. Asking the result means that of relu(a) = maximum(a, 0)
- * only the result has to be kept for the gradient. */
+/* a > b exactly when max(a, b) > b, NaN included. Asking the result means that of relu(a) =
+ * maximum(a, 0) only the result has to be kept for the gradient. */
 static void maximum_gradient(tp_graph *g, tp_node_id y, tp_node_id d, tp_node_id *d_inputs)
 {
     const tp_node_id b = g->nodes[y].inputs[1];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparing and choosing.
  *
- *   compare     direction: EQ NE LT LE GT GE. f32, bf16, s32, u32, u8; pred only EQ and NE. Gives pred. A
+ *   compare     direction: EQ NE LT LE GT GE. f32, bf16, s32, u32, u8; pred only EQ and NE. Gives
+ *               pred. A
  *               NaN is unequal to everything, itself included; -0 equals +0
  *   and or xor  pred, s32, u32; not as well
  *   select      (pred, on_true, on_false): any dtype

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise ops with one operand. The host's value and the VPU's expression come from the same
- * function of num/exact_math.h, so they have the same bits. Gradients are graph ops and so are rounded
- * wherever the graph is. */
+ * function of num/exact_math.h, so they have the same bits. Gradients are graph ops and so are
+ * rounded wherever the graph is. */
 #include "ops/op_elementwise.h"
 
 #include "graph/builder.h"
@@ -80,8 +80,8 @@ static tpucl_status infer_signed(const tp_graph *graph, const tp_node *node, tp_
                             out_shape);
 }
 
-/* Host function, evaluation, expression and definition of an op on floats; s32_rule and s32_text are
- * NULL where it has no s32 form. */
+/* Host function, evaluation, expression and definition of an op on floats; s32_rule and s32_text
+ * are NULL where it has no s32 form. */
 #define UNARY(op, host, text, s32_rule, s32_text, infer_rule, gradient_rule, sentence)             \
     static void op##_chunk(const float *x, float *y, int64_t count)                                \
     {                                                                                              \

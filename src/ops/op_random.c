@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random numbers, recomputed wherever they are needed and never stored: a function of (seed, stream,
- * core, step, element), see num/philox.h.
+ * Random numbers, recomputed wherever they are needed and never stored: a function of (seed,
+ * stream, core, step, element), see num/philox.h.
  *
- *   uniform     dtype f32 or bf16, shape, stream: multiples of 2^-24 in [0, 1); as bf16 rounded, so that 1
+ *   uniform     dtype f32 or bf16, shape, stream: multiples of 2^-24 in [0, 1); as bf16 rounded,
+ *               so that 1
  *               can occur
  *   normal      dtype f32 or bf16, shape, stream: mean 0, standard deviation 1
  *   bernoulli   shape, probability, stream: pred, true where uniform < probability
- * stream: 0 or more, below 2^31; ops with equal streams draw equal numbers.
- */
+ * stream: 0 or more, below 2^31; ops with equal streams draw equal numbers. */
 #include "ops/op_random.h"
 
 #include "core/arena.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ops that move elements: broadcast_in_dim, reshape, transpose, reverse. (op_shape_cut.c: slice, pad,
- * concatenate.) Any dtype; the bits of an element stay as they are.
+ * Ops that move elements: broadcast_in_dim, reshape, transpose, reverse. (op_shape_cut.c: slice,
+ * pad, concatenate.) Any dtype; the bits of an element stay as they are.
  *
- *   broadcast_in_dim   shape: of the result; axes: the result's axis for each axis of the operand, rising.
+ *   broadcast_in_dim   shape: of the result; axes: the result's axis for each axis of the operand,
+ *                      rising.
  *                      A dim of 1 is repeated; others must be equal
  *   reshape            shape: as many elements, same row-major order
  *   transpose          axes: a permutation; axis i of the result is axis axes[i] of the operand

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ops that take parts or put parts together; any dtype.
  *
- *   slice        start, limit, strides: per axis the indexes start, start + stride, ... below limit
- *   pad          (x, value): low, high, interior per axis: elements of the scalar `value` before, after and
+ *   slice        start, limit, strides: per axis the indexes start, start + stride, ... below
+ *                limit
+ *   pad          (x, value): low, high, interior per axis: elements of the scalar `value` before,
+ *                after and
  *                between the elements of x. A negative low or high cuts instead
  *   concatenate  axis: the parts one after the other
  */

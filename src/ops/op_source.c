@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ops without operands: input, variable, constant, iota, step.
  *
- *   input, variable   name, dtype, shape. Made by tp_graph_add_input() and tp_graph_add_variable() only;
+ *   input, variable   name, dtype, shape. Made by tp_graph_add_input() and tp_graph_add_variable()
+ *                     only;
  *                     whoever runs the graph supplies the values, so there is no evaluation here
  *   constant          dtype, shape, value: the elements, row-major, little-endian; floats flushed
  *   iota              dtype, shape, axis: each element is its index along the axis

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What op families share: shape rules, sentences about dtypes and shapes, and reading and writing host
- * tensors as f32, chunk by chunk. Writing is where the numeric contract rounds: f32 is flushed, bf16 is
- * rounded and flushed, and nothing else ever is.
- */
+ * What op families share: shape rules, sentences about dtypes and shapes, and reading and writing
+ * host tensors as f32, chunk by chunk. Writing is where the numeric contract rounds: f32 is
+ * flushed, bf16 is rounded and flushed, and nothing else ever is. */
 #ifndef TP_OPS_OP_UTIL_H
 #define TP_OPS_OP_UTIL_H
 

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* out[i] = the balanced tree over parts[0][i] .. parts[count-1][i], flushed once. `parts` may be the same
- * array several times; `out` is none of them. */
+/* out[i] = the balanced tree over parts[0][i] .. parts[count-1][i], flushed once. `parts` may be
+ * the same array several times; `out` is none of them. */
 void tp_reference_all_reduce(const float *const *parts, int32_t count, int64_t elems, float *out);
 
 #endif

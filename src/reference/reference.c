@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter. A value lives from its node to its last user, outputs and updates until the step is
- * over; values[node * cores + slot] holds one tensor per core, or per group in the first slots for
- * replicated nodes. */
+ * The interpreter. A value lives from its node to its last user, outputs and updates until the
+ * step is over; values[node * cores + slot] holds one tensor per core, or per group in the first
+ * slots for replicated nodes. */
 #include "reference/reference.h"
 
 #include <string.h>
@@ -256,8 +256,8 @@ static tpucl_status evaluate_nodes(tp_reference *reference, uint32_t step)
     return TPUCL_OK;
 }
 
-/* All new values are computed by now; a value that is another variable's old one must be taken before that
- * one changes, so updates go through copies. */
+/* All new values are computed by now; a value that is another variable's old one must be taken
+ * before that one changes, so updates go through copies. */
 static tpucl_status apply_updates(tp_reference *reference)
 {
     const tp_graph *graph = reference->graph;
