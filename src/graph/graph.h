@@ -136,7 +136,8 @@ tp_node_id tp_graph_add(tp_graph *graph, const char *op, const tp_node_id *input
                         int32_t input_count, const tp_attr *attrs, int32_t attr_count);
 
 tp_node_id tp_graph_add_input(tp_graph *graph, const char *name, tp_dtype dtype, tp_shape shape);
-/* `name` gets the scope in front, `node` is filled in; the index of the variable is its position in graph->variables. */
+/* `name` gets the scope in front, `node` is filled in; the index of the variable is its position in
+ * graph->variables. */
 tp_node_id tp_graph_add_variable(tp_graph *graph, const tp_variable *variable);
 /* Makes the entry for an `input` or `variable` node that exists already (copying, parsing): name,
  * dtype and shape are the node's, whatever *variable says. */

@@ -51,7 +51,8 @@ void tp_rewrite_cancel(tp_rewrite *rewrite);
 /* A copy without dead nodes. */
 tpucl_status tp_graph_compact(const tp_graph *graph, tp_graph **out_graph) TPUCL_MUST_CHECK;
 
-/* out_counts: caller's array of graph->node_count: how many operands, updates and outputs name the node. */
+/* out_counts: caller's array of graph->node_count: how many operands, updates and outputs name the
+ * node. */
 void tp_graph_count_uses(const tp_graph *graph, int32_t *out_counts);
 
 /* out_is_live: caller's array of graph->node_count: needed by an update or an output. */
