@@ -63,20 +63,27 @@ tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, t
     return tpucl_run_create(&options, out_run);
 }
 
-void tp_run_print_summary(const tpucl_run *run)
+static void print_devices(const tpucl_run *run, int32_t count)
 {
-    const tpucl_run_info *info = tpucl_run_get_info(run);
-    char count[TP_UI_TEXT_BYTES], peak[TP_UI_TEXT_BYTES];
-    fprintf(stderr, "%s: %sparameters, %s, %s\n", info->name,
-            tp_ui_count((double)info->parameter_count, count), info->precision, info->optimizer);
-    fprintf(stderr,
-            "topology %s: %d cores on %d device%s, batch %lld per core, %lld in all, %s per core\n",
-            info->topology, (int)info->cores, (int)info->devices, info->devices == 1 ? "" : "s",
-            (long long)info->per_core_batch, (long long)info->global_batch,
-            tp_ui_bytes(info->peak_core_bytes, peak));
-    for (int32_t i = 0; i < info->devices; ++i) {
+    for (int32_t i = 0; i < count; ++i) {
         tpucl_device_info device;
         if (tpucl_run_device_info(run, i, &device) == TPUCL_OK)
             fprintf(stderr, "device %s: %s (%s)\n", device.selector, device.name, device.platform);
     }
+    if (!count) fprintf(stderr, "no device: the reference interpreter computes\n");
+}
+
+void tp_run_print_summary(const tpucl_run *run)
+{
+    const tpucl_run_info *info = tpucl_run_get_info(run);
+    char count[TP_UI_TEXT_BYTES], peak[TP_UI_TEXT_BYTES];
+    fprintf(stderr, "%s: %s parameters, %s, %s\n", info->name,
+            tp_ui_count((double)info->parameter_count, count), info->precision, info->optimizer);
+    fprintf(stderr, "topology %s: %d cores on %d device%s, batch %lld per core, %lld in all",
+            info->topology, (int)info->cores, (int)info->devices, info->devices == 1 ? "" : "s",
+            (long long)info->per_core_batch, (long long)info->global_batch);
+    if (info->peak_core_bytes)
+        fprintf(stderr, ", %s per core", tp_ui_bytes(info->peak_core_bytes, peak));
+    fputc('\n', stderr);
+    print_devices(run, info->devices);
 }

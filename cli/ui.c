@@ -174,7 +174,7 @@ void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t do
     memset(bar, '=', (size_t)filled);
     bar[BAR] = '\0';
     if (units_per_second > 0)
-        snprintf(speed, sizeof speed, "  %s%s/s", tp_ui_count(units_per_second, rate), unit);
+        snprintf(speed, sizeof speed, "  %s %s/s", tp_ui_count(units_per_second, rate), unit);
     snprintf(line, sizeof line, "%s [%s] %3d%%%s  left %s  %s", label, bar,
              total > 0 ? (int)(done * 100 / total) : 0, speed,
              worked > 0 ? tp_ui_duration(left, eta) : "?", detail);
@@ -206,7 +206,7 @@ const char *tp_ui_count(double value, char out_text[TP_UI_TEXT_BYTES])
         value /= 1000;
         ++unit;
     }
-    snprintf(out_text, TP_UI_TEXT_BYTES, value < 100 && unit ? "%.1f %s" : "%.0f %s", value,
+    snprintf(out_text, TP_UI_TEXT_BYTES, value < 100 && unit ? "%.1f%s" : "%.0f%s", value,
              units[unit]);
     return out_text;
 }

@@ -45,7 +45,7 @@ void tp_ui_progress_clear(void);
 /* ---- texts ---- */
 enum { TP_UI_TEXT_BYTES = 32 };
 const char *tp_ui_bytes(uint64_t bytes, char out_text[TP_UI_TEXT_BYTES]);    /* "1.5 GiB" */
-const char *tp_ui_count(double value, char out_text[TP_UI_TEXT_BYTES]);      /* "12.3 k" */
+const char *tp_ui_count(double value, char out_text[TP_UI_TEXT_BYTES]);      /* "12.3k" */
 const char *tp_ui_duration(double seconds, char out_text[TP_UI_TEXT_BYTES]); /* "1:05" */
 
 /* Escape sequences, or "" when `out` shall have no colour. */

@@ -50,8 +50,8 @@ static tpucl_status fill_info(tpucl_run *run)
         .topology = tp_session_topology(run->session)->name,
         .precision = tp_precision_policy_name((tp_precision_policy)config->precision),
         .optimizer = optimizers[config->optimizer.name],
-        .cores = map->core_count,
-        .devices = map->device_count,
+        .cores = tp_session_topology(run->session)->cores,
+        .devices = map ? map->device_count : 0, /* none: the reference interpreter computes */
         .per_core_batch = config->per_core_batch,
         .global_batch = config->global_batch,
         .train_examples = session.train_examples,
@@ -111,9 +111,9 @@ tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index, tpucl_de
     TP_API_NEED(run);
     TP_API_NEED(out_info);
     const tp_core_map *map = tp_session_core_map(run->session);
-    if (index < 0 || index >= map->device_count)
+    if (index < 0 || index >= run->info.devices)
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "device %d of a run on %d", (int)index,
-                       (int)map->device_count);
+                       (int)run->info.devices);
     const tp_device *device = map->devices[index];
     tp_api_device_info(tp_device_label(device), tp_device_get_caps(device), true, "", out_info);
     return TPUCL_OK;

@@ -14,9 +14,10 @@
 static void write_build_options(tp_device *device)
 {
     const tp_device_caps *caps = &device->caps;
-    /* Every device from OpenCL 1.2 to 3.0 must accept CL1.2, and our kernels need nothing newer;
+    /* -w: some drivers print warnings to standard error, which is not ours to fill.
+     * Every device from OpenCL 1.2 to 3.0 must accept CL1.2, and our kernels need nothing newer;
      * without the option strict compilers assume another version. */
-    snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s%s",
+    snprintf(device->build_options, sizeof device->build_options, "-w -cl-std=CL1.2%s%s%s",
              caps->fma_is_fast ? " -DTP_HAS_FMA=1" : "",
              caps->has_correct_divide_sqrt
                  ? " -cl-fp32-correctly-rounded-divide-sqrt -DTP_CORRECT_DIVIDE=1"

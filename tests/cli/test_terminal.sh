@@ -7,13 +7,13 @@
 # run_tty ARGUMENTS...: like run, but standard output and error are one terminal, kept in out
 run_tty() {
     current="tpucl $* (terminal)"
-    python3 - "$TPUCL" "$@" <<'PY'
+    python3 - "$TPUCL" "$@" >shown <<'PY'
 import os, pty, sys
 chunks = []
 def keep(fd):
     data = os.read(fd, 65536)
     chunks.append(data)
-    return b""
+    return data
 status = pty.spawn(sys.argv[1:], keep, lambda fd: b"")
 open("out", "wb").write(b"".join(chunks))
 open("code", "w").write(str(os.waitstatus_to_exitcode(status)))
