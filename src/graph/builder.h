@@ -39,12 +39,12 @@ tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape,
 tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, int64_t stream);
 
 /* ---- element-wise, one operand ---- */
+/* clang-format off */
 #define TP_UNARY_OPS(X)                                                                            \
-    X(abs)                                                                                         \
-    X(negate)                                                                                      \
-    X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt) X(rsqrt)        \
-        X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)                      \
-            X(round_nearest_even) X(not ) X(is_finite)
+    X(abs) X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one)        \
+    X(sqrt) X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)         \
+    X(round_nearest_even) X(not) X(is_finite)
+/* clang-format on */
 #define TP_DECLARE_UNARY(name) tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a);
 TP_UNARY_OPS(TP_DECLARE_UNARY)
 #undef TP_DECLARE_UNARY
@@ -55,10 +55,11 @@ tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype);
 tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a);
 
 /* ---- element-wise, two operands of one dtype, broadcast by NumPy's rule ---- */
+/* clang-format off */
 #define TP_BINARY_OPS(X)                                                                           \
-    X(add)                                                                                         \
-    X(subtract)                                                                                    \
-    X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder) X(and) X(or) X(xor)
+    X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder)           \
+    X(and) X(or) X(xor)
+/* clang-format on */
 #define TP_DECLARE_BINARY(name)                                                                    \
     tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a, tp_node_id b);
 TP_BINARY_OPS(TP_DECLARE_BINARY)

@@ -15,13 +15,14 @@
 
 #include "graph/opdef.h"
 
+/* clang-format off */
 #define TP_ELEMENTWISE_OPS(X)                                                                      \
-    X(abs)                                                                                         \
-    X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one) X(sqrt)       \
-        X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)             \
-            X(round_nearest_even) X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum)   \
-                X(power) X(remainder) X(compare) X(and) X(or) X(xor) X(not ) X(select) X(clamp)    \
-                    X(is_finite) X(convert)
+    X(abs) X(negate) X(sign) X(exponential) X(exponential_minus_one) X(log) X(log_plus_one)        \
+    X(sqrt) X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)         \
+    X(round_nearest_even)                                                                          \
+    X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder)           \
+    X(compare) X(and) X(or) X(xor) X(not) X(select) X(clamp) X(is_finite) X(convert)
+/* clang-format on */
 #define TP_DECLARE_OPDEF(op) extern const tp_opdef tp_opdef_##op;
 TP_ELEMENTWISE_OPS(TP_DECLARE_OPDEF)
 #undef TP_DECLARE_OPDEF
