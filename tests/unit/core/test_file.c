@@ -109,7 +109,10 @@ Test(file, failed_write_leaves_the_old_file)
     signal(SIGXFSZ, SIG_IGN);
     const struct rlimit limit = {4096, 4096};
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    /* the first fails while writing, the second, which fits into the buffer, in commit */
     cr_assert_eq(tp_file_write_atomic(path, large, sizeof large), TPUCL_IO_ERROR);
+    cr_assert_eq(tpucl_last_error()->foreign_code, EFBIG);
+    cr_assert_eq(tp_file_write_atomic(path, large, 5000), TPUCL_IO_ERROR);
     cr_assert_eq(tpucl_last_error()->foreign_code, EFBIG);
     cr_assert(strstr(tpucl_last_error()->message, path));
     expect_content("old");

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/pool.h"
 #include "core/queue.h"
 #include "core/thread.h"
@@ -198,5 +199,29 @@ Test(pool, failure_stops_the_loop_and_is_reported)
     cr_assert_lt(s.calls, 64);
     sums good = {.count = 100, .grain = 10, .fail_at = SIZE_MAX};
     cr_assert_eq(tp_pool_parallel_for(pool, good.count, good.grain, sum_part, &good), TPUCL_OK);
+    tp_pool_destroy(pool);
+}
+
+/* Part 2 fails first, then 1, then 0: each waits until the one above it has begun to fail. */
+static tpucl_status fail_from_above(void *user, size_t begin, size_t end, int worker)
+{
+    _Atomic int *turn = user;
+    (void)end, (void)worker;
+    while (*turn != (int)begin)
+        tp_clock_sleep_ns(100000);
+    tpucl_status status = TP_FAIL(TPUCL_IO_ERROR, "part %zu", begin);
+    *turn = (int)begin - 1;
+    return status;
+}
+
+Test(pool, the_lowest_failure_wins)
+{
+    tp_pool *pool;
+    cr_assert_eq(tp_pool_create(3, &pool), TPUCL_OK);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        _Atomic int turn = 2;
+        cr_assert_eq(tp_pool_parallel_for(pool, 3, 1, fail_from_above, &turn), TPUCL_IO_ERROR);
+        cr_assert_str_eq(tpucl_last_error()->message, "part 0");
+    }
     tp_pool_destroy(pool);
 }
