@@ -26,6 +26,7 @@
     X(CreateContext)                                                                               \
     X(ReleaseContext)                                                                              \
     X(CreateCommandQueue)                                                                          \
+    X(GetCommandQueueInfo)                                                                         \
     X(ReleaseCommandQueue)                                                                         \
     X(Flush)                                                                                       \
     X(Finish)                                                                                      \

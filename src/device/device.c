@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "device/caps.h"
 #include "device/platform_internal.h"
@@ -43,10 +44,32 @@ static tpucl_status create_lanes(tp_device *device)
     return TPUCL_OK;
 }
 
+/* PoCL 3.1 reports a command as done a moment before its worker thread lets go of it, and then
+ * reads the device through it, which for a sub-device may be freed by then. Commands hold
+ * references to their queue, so ours being the last one says that all are gone. */
+static void wait_for_stragglers(const tp_device *device)
+{
+    enum { POLLS = 1000 };
+    const uint64_t pause_ns = 100000;
+    for (int lane = 0; lane < TP_LANE_COUNT; lane++) {
+        cl_uint references = 0;
+        if (!device->queues[lane]) continue;
+        for (int poll = 0; poll < POLLS; poll++) {
+            if (device->cl->GetCommandQueueInfo(device->queues[lane], CL_QUEUE_REFERENCE_COUNT,
+                                                sizeof references, &references,
+                                                NULL) != CL_SUCCESS ||
+                references <= 1)
+                break;
+            tp_clock_sleep_ns(pause_ns);
+        }
+    }
+}
+
 static void destroy(tp_device *device)
 {
     const tp_cl_api *cl = device->cl;
     tp_build_state_deinit(device);
+    if (device->is_sub_device) wait_for_stragglers(device);
     for (int lane = 0; lane < (device->has_one_lane ? 1 : TP_LANE_COUNT); lane++)
         if (device->queues[lane]) (void)cl->ReleaseCommandQueue(device->queues[lane]);
     if (device->context) (void)cl->ReleaseContext(device->context);

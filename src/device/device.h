@@ -92,6 +92,8 @@ void *tp_device_native_queue(const tp_device *device, tp_lane lane);
  * release. An event belongs to the device it came from: waiting for it on another device's lane is
  * not possible. */
 void tp_event_release(tp_event *event);
+/* The same event with one more reference to release; NULL when there is none or the driver fails.
+ * */
 tp_event *tp_event_retain(tp_event *event);
 
 /* Blocks until all are done. TPUCL_DEVICE_ERROR when one of the commands failed. */

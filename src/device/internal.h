@@ -62,8 +62,9 @@ struct tp_device_program {
     cl_program program;
     uint8_t key[TP_SHA256_BYTES];
     char label[64];
-    atomic_bool was_used;    /* a kernel of it was launched: its binary is complete */
-    bool needs_saving;       /* once it was used; guarded by the build state's mutex */
+    atomic_bool was_used;    /* a kernel of it was launched */
+    bool needs_saving;       /* once its first launch is done; guarded by the build state's mutex */
+    cl_event first_launch;   /* guarded too; NULL: not yet, or nobody needs to know */
     tp_device_program *next; /* in the device's list */
 };
 
@@ -79,9 +80,9 @@ struct tp_device_kernel {
 tpucl_status tp_build_state_init(tp_device *device);
 void tp_build_state_stop(tp_device *device);
 void tp_build_state_deinit(tp_device *device);
-/* The first launch of one of its kernels: the driver may compile now, and the binary is complete
- * after. */
-void tp_build_state_note_use(tp_device_program *program);
+/* The first launch of one of its kernels, which `event` (borrowed) stands for: until it is done the
+ * driver may be compiling, after it the binary is complete. */
+void tp_build_state_note_use(tp_device_program *program, tp_event *event);
 
 void tp_device_retain(tp_device *device);
 void tp_device_release(tp_device *device);

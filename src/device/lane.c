@@ -92,7 +92,7 @@ void tp_event_release(tp_event *event)
 
 tp_event *tp_event_retain(tp_event *event)
 {
-    if (event) (void)tp_cl_api_current()->RetainEvent((cl_event)event);
+    if (!event || tp_cl_api_current()->RetainEvent((cl_event)event) != CL_SUCCESS) return NULL;
     return event;
 }
 

@@ -46,6 +46,7 @@ void tp_build_state_deinit(tp_device *device)
 void tp_device_program_drop(tp_device_program *program)
 {
     if (atomic_fetch_sub(&program->references, 1) != 1) return;
+    tp_event_release((tp_event *)program->first_launch);
     if (program->program) (void)program->device->cl->ReleaseProgram(program->program);
     tp_free(program);
 }

@@ -47,7 +47,7 @@ void tp_device_program_save(tp_device_program *program)
 static tp_device_program *take_pending(tp_build_state *state)
 {
     for (tp_device_program *program = state->programs; program; program = program->next) {
-        if (!program->needs_saving || !atomic_load(&program->was_used)) continue;
+        if (!program->needs_saving || !program->first_launch) continue;
         program->needs_saving = false;
         atomic_fetch_add(&program->references, 1);
         return program;
@@ -55,10 +55,23 @@ static tp_device_program *take_pending(tp_build_state *state)
     return NULL;
 }
 
-static bool may_save_now(const tp_build_state *state)
+/* With the mutex held: true while a first launch is under way, which is when the driver compiles.
+ * */
+static bool is_compiling(const tp_build_state *state)
 {
-    return state->saver_pending &&
-           (state->saver_hurries || tp_clock_now_ns() - state->last_activity_ns >= QUIET_NS);
+    for (tp_device_program *program = state->programs; program; program = program->next)
+        if (program->needs_saving && program->first_launch &&
+            !tp_event_is_done((tp_event *)program->first_launch))
+            return true;
+    return false;
+}
+
+static bool may_save_now(tp_build_state *state)
+{
+    if (!state->saver_pending) return false;
+    if (state->saver_hurries) return true;
+    if (is_compiling(state)) state->last_activity_ns = tp_clock_now_ns();
+    return tp_clock_now_ns() - state->last_activity_ns >= QUIET_NS;
 }
 
 static tpucl_status run_saver(void *user)
@@ -86,16 +99,17 @@ static tpucl_status run_saver(void *user)
     return TPUCL_OK;
 }
 
-void tp_build_state_note_use(tp_device_program *program)
+void tp_build_state_note_use(tp_device_program *program, tp_event *event)
 {
     if (atomic_exchange(&program->was_used, true)) return;
     tp_device *device = program->device;
     tp_build_state *state = device->build;
     tp_mutex_lock(&state->mutex);
-    state->last_activity_ns = tp_clock_now_ns(); /* the launch may have compiled */
+    state->last_activity_ns = tp_clock_now_ns();
     if (program->needs_saving && !state->saver_stops) {
-        state->saver_pending++;
-        if (!state->saver &&
+        program->first_launch = (cl_event)tp_event_retain(event); /* NULL: not saved in this run */
+        state->saver_pending += program->first_launch != NULL;
+        if (program->first_launch && !state->saver &&
             tp_thread_create("tpucl save", run_saver, device, &state->saver) != TPUCL_OK)
             state->saver_pending = 0; /* no thread: the cache stays cold */
     }
@@ -105,6 +119,13 @@ void tp_build_state_note_use(tp_device_program *program)
 void tp_device_save_programs(tp_device *device)
 {
     tp_build_state *state = device->build;
+    tpucl_error record;
+    tp_error_capture(&record);
+    if (tp_lane_finish(device, TP_LANE_COMPUTE) !=
+        TPUCL_OK) { /* then there is nothing worth storing */
+        tp_error_restore(&record);
+        return;
+    }
     tp_mutex_lock(&state->mutex);
     state->saver_hurries = true;
     tp_cond_broadcast(&state->changed);

@@ -173,6 +173,14 @@ STATIC cl_command_queue CL_API_CALL FAKE(CreateCommandQueue)(cl_context context,
     return queue;
 }
 
+STATIC cl_int CL_API_CALL FAKE(GetCommandQueueInfo)(cl_command_queue queue,
+                                                    cl_command_queue_info what, size_t room,
+                                                    void *out, size_t *out_bytes)
+{
+    ENTER(GetCommandQueueInfo);
+    return fake_real.GetCommandQueueInfo(queue, what, room, out, out_bytes);
+}
+
 STATIC cl_int CL_API_CALL FAKE(ReleaseCommandQueue)(cl_command_queue queue)
 {
     WORK_THEN_MAYBE_FAIL(ReleaseCommandQueue, count_released(fake_real.ReleaseCommandQueue(queue)));
