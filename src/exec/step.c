@@ -4,6 +4,7 @@
  */
 #include "core/clock.h"
 #include "exec/executor_internal.h"
+#include "num/exact_math.h"
 
 tpucl_status tp_loaded_acquire(tp_loaded *loaded, tp_feed **out_feed)
 {
@@ -34,6 +35,23 @@ void *tp_feed_record(const tp_feed *feed, int32_t core)
            (uint64_t)loaded->executor->record_of_core[core] * loaded->programs[device]->input_bytes;
 }
 
+/* The contract has no subnormals: what the host feeds is flushed on its way in. bf16 inputs were rounded by
+ * somebody who follows it, so only f32 is looked at. */
+static void flush_records(tp_loaded *loaded, int32_t device, int32_t slot)
+{
+    const tp_program *program = loaded->programs[device];
+    char *record = tp_staging_data(loaded->devices[device].staging[slot]);
+    for (int32_t r = 0; r < loaded->executor->records_on[device]; r++)
+        for (int32_t i = 0; i < program->input_count; i++) {
+            const tp_program_buffer *buffer = &program->buffers[program->inputs[i].buffer];
+            if (buffer->dtype != TP_F32) continue;
+            float *values = (float *)(void *)(record + (uint64_t)r * program->input_bytes +
+                                              buffer->offset_bytes);
+            for (uint64_t k = 0; k < buffer->bytes / sizeof(float); k++)
+                values[k] = tp_flush(values[k]);
+        }
+}
+
 /* Records to the device on the upload lane; compute waits for them on the device. The slot is free: its
  * last step has finished. */
 static tpucl_status upload_records(tp_loaded *loaded, int32_t slot)
@@ -45,6 +63,7 @@ static tpucl_status upload_records(tp_loaded *loaded, int32_t slot)
         tp_bound_device *bound = &loaded->devices[d];
         tp_device *device = executor->map->devices[d];
         tp_event *arrived = NULL;
+        flush_records(loaded, d, slot);
         TP_TRY(tp_buffer_upload(bound->input, (uint64_t)slot * bytes,
                                 tp_staging_data(bound->staging[slot]), bytes, TP_LANE_UPLOAD, false,
                                 NULL, 0, &arrived));

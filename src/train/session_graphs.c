@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Model, graphs, programs: from a configuration to something that can be stepped. */
+#include <stdio.h>
 #include <string.h>
 #include "core/clock.h"
 #include "train/session_internal.h"
@@ -125,6 +126,16 @@ tpucl_status tp_session_build_train(tp_session *session)
     return tp_model_build_train(session->model, &train, &session->train.graph);
 }
 
+/* The first use of a device verifies kernels, which takes a while: shown like the building of programs. */
+static void report_verdict(void *user, const char *variant, const char *problem_class)
+{
+    const tp_session *session = user;
+    char label[96];
+    snprintf(label, sizeof label, "verifying %s (%s) on this device", variant, problem_class);
+    const tp_build_progress progress = {.label = label};
+    session->options.build_progress(&progress, session->options.build_user);
+}
+
 /* Devices that report the same capabilities get one program. */
 static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *graph)
 {
@@ -137,10 +148,13 @@ static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *g
             if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
                 graph->programs[d] = graph->programs[other];
         if (graph->programs[d]) continue;
-        tp_compile_options options = {.caps = caps,
-                                      .name = graph->name,
-                                      .is_fast_math = session->config->math == TP_MATH_FAST};
-        TP_TRY(tp_compile(graph->graph, &options, &graph->programs[d]));
+        tp_compile_verified_options options = {
+            .name = graph->name,
+            .is_fast_math = session->config->math == TP_MATH_FAST,
+            .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
+            .progress = session->options.build_progress ? report_verdict : NULL,
+            .user = session};
+        TP_TRY(tp_compile_verified(graph->graph, map->devices[d], &options, &graph->programs[d]));
     }
     return TPUCL_OK;
 }

@@ -4,10 +4,10 @@
 #define TP_TRAIN_SESSION_INTERNAL_H
 
 #include <stdatomic.h>
-#include "compile/compile.h"
 #include "data/pipeline.h"
 #include "reference/reference.h"
 #include "train/session.h"
+#include "verify/compile_verified.h"
 
 /* One graph, compiled for every device of the map, and loaded when it is first used. */
 typedef struct tp_session_graph {

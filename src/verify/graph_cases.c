@@ -203,16 +203,16 @@ static tpucl_status build_conv_f32(tp_graph **out_graph)
 const tp_graph_case *tp_graph_cases(size_t *out_count)
 {
     static const tp_graph_case cases[] = {
-        {"element-wise functions", build_unary, 1, 0, 2, true},
-        {"element-wise arithmetic", build_binary, 2, 1, 2, true},
-        {"reductions", build_reduce, 3, 2, 1, false},
-        {"shapes", build_shapes, 2, 0, 1, false},
-        {"random numbers", build_random, 3, 2, 2, false},
-        {"windows", build_windows, 2, 0, 1, false},
-        {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false},
-        {"training a dense network, f32", build_dense_f32, 3, 0, 2, false},
-        {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false},
-        {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false},
+        {"element-wise functions", build_unary, 1, 0, 2, true, true},
+        {"element-wise arithmetic", build_binary, 2, 1, 2, true, true},
+        {"reductions", build_reduce, 3, 2, 1, false, true},
+        {"shapes", build_shapes, 2, 0, 1, false, true},
+        {"random numbers", build_random, 3, 2, 2, false, true},
+        {"windows", build_windows, 2, 0, 1, false, true},
+        {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
+        {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
+        {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},
+        {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false, false},
     };
     *out_count = sizeof cases / sizeof *cases;
     return cases;

@@ -11,6 +11,7 @@ typedef struct tp_graph_case {
     tpucl_status (*build)(tp_graph **out_graph); /* the caller destroys the graph */
     int32_t cores, wave_cores, steps;
     bool with_specials;
+    bool is_quick; /* small, and covers the generator: run before a device is first used */
 } tp_graph_case;
 
 /* Static. */

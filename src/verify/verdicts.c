@@ -15,6 +15,7 @@
 #include "device/program_build.h"
 #include "kernel/source.h"
 #include "verify/check.h"
+#include "verify/graph_cases.h"
 
 enum { FORMAT = 1, MAX_FILE_BYTES = 1 << 20, KEY_BYTES = 96 };
 
@@ -186,6 +187,14 @@ static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_m
     return TPUCL_OK;
 }
 
+static void keep(tp_verdicts *verdicts, const verdict *entry)
+{
+    if (verdict_array_push(&verdicts->all, *entry) == TPUCL_OK && verdicts->path &&
+        write_file(verdicts) != TPUCL_OK)
+        TP_LOG_INFO("verify", "verdicts are not kept: %s", tpucl_last_error()->message);
+    tp_error_clear();
+}
+
 static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem)
 {
     tp_verdicts *verdicts = user;
@@ -200,11 +209,53 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
     if (!entry.is_allowed)
         TP_LOG_WARNING("verify", "%s is not used on '%s': %s", variant,
                        tp_device_label(verdicts->device), entry.text);
-    if (verdict_array_push(&verdicts->all, entry) == TPUCL_OK && verdicts->path &&
-        write_file(verdicts) != TPUCL_OK)
-        TP_LOG_INFO("verify", "verdicts are not kept: %s", tpucl_last_error()->message);
-    tp_error_clear();
+    keep(verdicts, &entry);
     return entry.is_allowed;
+}
+
+static tpucl_status judge_generated(tp_verdicts *verdicts, verdict *out)
+{
+    size_t count = 0;
+    const tp_graph_case *cases = tp_graph_cases(&count);
+    out->is_allowed = true;
+    for (size_t i = 0; i < count && out->is_allowed; i++) {
+        tp_graph *graph = NULL;
+        tp_check_outcome outcome;
+        if (!cases[i].is_quick) continue;
+        const tp_check_graph_options options = {.cores = cases[i].cores,
+                                                .wave_cores = cases[i].wave_cores,
+                                                .steps = cases[i].steps,
+                                                .seed = 17 + i,
+                                                .with_specials = cases[i].with_specials};
+        TP_TRY(cases[i].build(&graph));
+        tpucl_status status = tp_check_graph(verdicts->device, graph, &options, &outcome);
+        tp_graph_destroy(graph);
+        TP_TRY(status);
+        if (outcome.status == TP_CHECK_PASSED) continue;
+        out->is_allowed = false;
+        snprintf(out->text, sizeof out->text, "generated kernels: case '%s': %s", cases[i].name,
+                 outcome.reason);
+    }
+    return TPUCL_OK;
+}
+
+tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts)
+{
+    verdict entry = {.key = "generated"};
+    const verdict *known = find(verdicts, entry.key);
+    if (!known) {
+        if (verdicts->progress) verdicts->progress(verdicts->user, entry.key, "kernels");
+        TP_TRY(judge_generated(verdicts, &entry));
+        keep(verdicts, &entry);
+        known = &entry;
+    }
+    if (known->is_allowed) return TPUCL_OK;
+    return TP_FAIL(
+        TPUCL_NOT_EXACT,
+        "device '%s' does not reproduce the reference and is not used: %s. 'tpucl verify' "
+        "shows all checks; another driver or device may be right, and \"math\": \"fast\" "
+        "runs without the promise",
+        tp_device_label(verdicts->device), known->text);
 }
 
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)

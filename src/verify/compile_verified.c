@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verdicts first, then the program. */
+#include "verify/compile_verified.h"
+
+tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
+                                 const tp_compile_verified_options *options,
+                                 tp_program **out_program)
+{
+    tp_verdicts *verdicts = NULL;
+    TP_TRY(tp_verdicts_open(device, options->cache_folder, options->progress, options->user,
+                            &verdicts));
+    tpucl_status status = options->is_fast_math ? TPUCL_OK : tp_verdicts_need_exact(verdicts);
+    if (status == TPUCL_OK) {
+        const tp_mxu_allow allow = tp_verdicts_allow(verdicts);
+        const tp_compile_options compile = {.name = options->name,
+                                            .caps = tp_device_get_caps(device),
+                                            .allow = &allow,
+                                            .is_fast_math = options->is_fast_math};
+        status = tp_compile(graph, &compile, out_program);
+    }
+    tp_verdicts_close(verdicts);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Compiling for a device that has to prove itself: product variants that did not reproduce the contract there
+ * are passed over, and a device whose generated kernels give other bits is refused. What was found is kept
+ * (verify/verdicts.h), so only the first use of a device takes longer.
+ */
+#ifndef TP_VERIFY_COMPILE_VERIFIED_H
+#define TP_VERIFY_COMPILE_VERIFIED_H
+
+#include "compile/compile.h"
+#include "verify/verdicts.h"
+
+typedef struct tp_compile_verified_options {
+    const char *name;         /* of the program */
+    bool is_fast_math;        /* then nothing is promised, and generated kernels are not checked */
+    const char *cache_folder; /* for verdicts; NULL: not kept */
+    tp_verdicts_progress progress; /* may be NULL */
+    void *user;
+} tp_compile_verified_options;
+
+/* TPUCL_NOT_EXACT names the first check that the device failed. */
+tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
+                                 const tp_compile_verified_options *options,
+                                 tp_program **out_program);
+
+#endif
