@@ -15,11 +15,11 @@
 static void write_build_options(tp_device *device)
 {
     const tp_device_caps *caps = &device->caps;
-    /* -w: some drivers print warnings to standard error, which is not ours to fill.
-     * Every device from OpenCL 1.2 to 3.0 must accept CL1.2, and our kernels need nothing newer;
-     * without the option strict compilers assume another version. */
-    snprintf(device->build_options, sizeof device->build_options, "-w -cl-std=CL1.2%s%s%s",
-             caps->fma_is_fast ? " -DTP_HAS_FMA=1" : "",
+    /* Every device from OpenCL 1.2 to 3.0 must accept CL1.2, and our kernels need nothing newer;
+     * without the option strict compilers assume another version. -w: some drivers print warnings to
+     * standard error, which is not ours to fill. The two macros are those of kernels/lib/platform.clh. */
+    snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s%s",
+             caps->fma_is_fast ? "" : " -DTP_SLOW_FMA=1",
              caps->has_correct_divide_sqrt
                  ? " -cl-fp32-correctly-rounded-divide-sqrt -DTP_CORRECT_DIVIDE=1"
                  : "",
@@ -188,6 +188,7 @@ static tpucl_status sub_device_caps(const tp_cl_api *cl, cl_device_id id,
     out_caps->memory_bytes = parent->caps.memory_bytes / split;
     if (out_caps->max_allocation_bytes > out_caps->memory_bytes)
         out_caps->max_allocation_bytes = out_caps->memory_bytes;
+    out_caps->fma_is_fast = parent->caps.fma_is_fast;
     out_caps->max_sub_devices = 0;
     return TPUCL_OK;
 }

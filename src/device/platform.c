@@ -70,6 +70,7 @@ static void fill_entry(const tp_cl_api *cl, const platform_info *platform, cl_de
         return;
     }
     tp_quirks_find(&entry->caps, &entry->quirks);
+    if (entry->quirks.effects & TP_QUIRK_FMA_IS_FAST) entry->caps.fma_is_fast = true;
     char buffer[sizeof entry->reason];
     const char *reason = tp_caps_unusable(cl, id, &entry->caps, buffer, sizeof buffer);
     if (entry->quirks.effects & TP_QUIRK_SKIP) reason = entry->quirks.reasons;

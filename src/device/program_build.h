@@ -21,8 +21,8 @@ typedef struct tp_device_program_source {
     const char *options; /* "-DTILE_M=14", "" or NULL */
 } tp_device_program_source;
 
-/* "-cl-std=CL1.2 -DTP_HAS_FMA=1 ...", derived from the capabilities and quirks; see
- * docs/precision.md. Borrowed. */
+/* "-cl-std=CL1.2 ...", derived from the capabilities and quirks; what the macros mean is in
+ * kernels/lib/platform.clh. Borrowed. */
 const char *tp_device_build_options(const tp_device *device);
 
 /* The caller gets a reference and releases it. Programs with equal source and options are one

@@ -41,6 +41,10 @@ static const quirk_row rows[] = {
      .reason = "inlining a function with restrict pointers stops it",
      .source =
          "Oclgrind 21.10: 'Undefined external function: llvm.experimental.noalias.scope.decl'"},
+    {.platform = "Oclgrind",
+     .effects = TP_QUIRK_FMA_IS_FAST,
+     .reason = "does not report fma, which costs as much as a multiply there",
+     .source = "Oclgrind 21.10: CL_DEVICE_SINGLE_FP_CONFIG is 7, fma() calls the host's"},
     {.platform = "rusticl",
      .name = "llvmpipe",
      .effects = TP_QUIRK_NOT_DEFAULT,

@@ -114,7 +114,12 @@ static void read_specification(const char *specification)
 
 static void load_real(void)
 {
+#ifdef FAKE_CL_LIBRARY
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+#else /* a preloaded OpenCL (Oclgrind) goes first, as in src/device/cl_api.c */
+    const bool is_preloaded = dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != NULL;
+    void *library = dlopen(is_preloaded ? NULL : "libOpenCL.so.1", RTLD_NOW);
+#endif
     if (!library) die("cannot load", "libOpenCL.so.1");
 #define LOAD_ENTRY(name)                                                                           \
     do {                                                                                           \

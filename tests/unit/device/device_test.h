@@ -44,6 +44,19 @@ static inline tp_device *open_default(const tp_device_options *options)
     return device;
 }
 
+/* Of the default device; false when there is none. */
+static inline bool has_quirk(unsigned effect)
+{
+    tp_device_list *list;
+    tp_device_choice choice;
+    ASSERT_OK(tp_device_list_create(&list));
+    const bool found = tp_device_list_select(list, NULL, &choice) == TPUCL_OK;
+    const bool has =
+        found && (tp_device_list_entry(list, choice.index)->quirks.effects & effect) != 0;
+    tp_device_list_destroy(list);
+    return has;
+}
+
 /* dst[i] = src[i] * factor + offset, one work-item each; dst[n] is written too when `overrun` is
  * set. */
 static const char scale_source[] =

@@ -14,8 +14,9 @@ Test(device, opens_and_closes)
     cr_assert(strstr(tp_device_identity(device), tp_device_get_caps(device)->driver));
     cr_assert_not_null(tp_device_native_context(device));
     cr_assert_not_null(tp_device_native_id(device));
-    cr_assert_neq(tp_device_native_queue(device, TP_LANE_COMPUTE),
-                  tp_device_native_queue(device, TP_LANE_UPLOAD));
+    if (!has_quirk(TP_QUIRK_ONE_LANE))
+        cr_assert_neq(tp_device_native_queue(device, TP_LANE_COMPUTE),
+                      tp_device_native_queue(device, TP_LANE_UPLOAD));
     ASSERT_OK(tp_device_finish(device));
     tp_device_close(device);
     tp_device_close(NULL);
@@ -228,10 +229,12 @@ Test(device, profiling)
     tp_buffer_release(buffer);
     tp_device_close(device);
 
+    /* Without it a driver may refuse, or answer anyway, as Oclgrind does. */
     device = open_default(NULL);
     ASSERT_OK(tp_lane_mark(device, TP_LANE_COMPUTE, &event));
     ASSERT_OK(tp_event_wait(&event, 1));
-    ASSERT_FAILS(tp_event_times(event, &start, &end), TPUCL_DEVICE_ERROR, "without profiling");
+    if (tp_event_times(event, &start, &end) != TPUCL_OK)
+        cr_assert(strstr(tpucl_last_error()->message, "without profiling"));
     tp_event_release(event);
     tp_device_close(device);
 }
