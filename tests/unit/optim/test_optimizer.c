@@ -4,6 +4,7 @@
 #include "harness/graph_run.h"
 #include "golden/optim.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 static const float gradients[3][4] = {
     {0.5f, -0.25f, 0.125f, 3.0f}, {0.1f, -0.7f, 0.0f, -2.0f}, {-0.3f, -0.7f, 1e-3f, 0.9f}};
@@ -127,6 +128,39 @@ Test(optimizer, schedule)
     const float *found = tp_reference_variable(run.reference, 0, 0)->data;
     cr_assert(found[3] == -0.75f, "after 1/2 and 1/4: %g", (double)found[3]);
     end(&run);
+}
+
+/* Against double; the rates are below 1, so 1e-6 allows for some ten roundings. */
+Test(optimizer, cosine_decay)
+{
+    static const uint32_t steps[] = {0, 1, 5, 7, 10, 11, 1000};
+    tp_optim_cosine cosine = {.decay_steps = 10, .alpha = 0.1};
+    optim_run run;
+    tp_optim_config config = tp_optim_defaults(TP_OPTIM_SGD);
+    config.learning_rate = 0.5;
+    config.schedule = tp_optim_cosine_decay;
+    config.schedule_user = &cosine;
+    begin(&run, &config);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const float ones[4] = {1, 1, 1, 1};
+        const void *input = ones;
+        float *w = tp_reference_variable(run.reference, 0, 0)->data;
+        w[0] = 0;
+        EXPECT_OK(tp_reference_step(run.reference, &input, steps[i]));
+        w = tp_reference_variable(run.reference, 0, 0)->data;
+        const double done = fmin(steps[i], 10) / 10;
+        const double rate = 0.5 * (0.9 * 0.5 * (1 + cos(3.14159265358979324 * done)) + 0.1);
+        cr_assert(fabs(rate + (double)w[0]) < 1e-6, "step %u: %g, expected %g", steps[i],
+                  -(double)w[0], rate);
+    }
+    end(&run);
+
+    tp_graph *graph;
+    EXPECT_OK(tp_graph_create(tp_ops_registry(), &graph));
+    cosine.decay_steps = 0;
+    tp_optim_cosine_decay(graph, TP_NO_NODE, TP_NO_NODE, &cosine);
+    EXPECT_FAILURE(tp_graph_check(graph), TPUCL_INVALID_ARGUMENT, "over 0 steps");
+    tp_graph_destroy(graph);
 }
 
 Test(optimizer, a_variable_without_gradient_is_left_alone)
