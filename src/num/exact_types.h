@@ -43,7 +43,14 @@
 #define EM_TO_INT(f) EM_PASTE(EM_PASTE(convert_, EM_INT), _rtz)(f)
 #define EM_TO_FLOAT(i) EM_PASTE(EM_PASTE(convert_, EM_FLOAT), _rte)(i)
 #define EM_UINT_TO_FLOAT(u) EM_PASTE(EM_PASTE(convert_, EM_FLOAT), _rte)(u)
-#define EM_MUL_HI(a, b) mul_hi((a), (b))
+/* Not mul_hi: compilers vectorise this one. */
+#if EM_WIDTH == 1
+#define EM_MUL_HI(a, b) ((uint)(((ulong)(a) * (ulong)(b)) >> 32))
+#else
+#define EM_MUL_HI(a, b)                                                                            \
+    EM_PASTE(convert_, EM_UINT)                                                                    \
+    ((EM_PASTE(convert_ulong, EM_WIDTH)(a) * EM_PASTE(convert_ulong, EM_WIDTH)(b)) >> 32)
+#endif
 #define EM_ROUGH_SQRT(x) sqrt(x)
 #else
 #define EM(name) tp_##name

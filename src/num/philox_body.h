@@ -3,20 +3,35 @@
  * 32-bit numbers hold the 34 bits.
  */
 
+/* Key increments: golden ratio, sqrt(3) - 1. */
+#undef TP_PHILOX_ROUND
+#define TP_PHILOX_ROUND                                                                            \
+    {                                                                                              \
+        const EM_UINT high0 = EM_MUL_HI(EM_U(0xd2511f53u), c0), low0 = c0 * 0xd2511f53u;           \
+        const EM_UINT high2 = EM_MUL_HI(EM_U(0xcd9e8d57u), c2), low2 = c2 * 0xcd9e8d57u;           \
+        c0 = high2 ^ c1 ^ k0;                                                                      \
+        c1 = low2;                                                                                 \
+        c2 = high0 ^ c3 ^ k1;                                                                      \
+        c3 = low0;                                                                                 \
+        k0 += 0x9e3779b9u;                                                                         \
+        k1 += 0xbb67ae85u;                                                                         \
+    }
+
 /* One of the four words of Philox4x32-10 for the counter (c0, c1, c2, c3) and key (k0, k1). */
 static inline EM_UINT EM(philox_word)(EM_UINT c0, EM_UINT c1, EM_UINT c2, EM_UINT c3, tp_word k0,
                                       tp_word k1, EM_UINT lane)
 {
-    for (int round = 0; round < 10; round++) {
-        const EM_UINT high0 = EM_MUL_HI(EM_U(0xd2511f53u), c0), low0 = c0 * 0xd2511f53u;
-        const EM_UINT high2 = EM_MUL_HI(EM_U(0xcd9e8d57u), c2), low2 = c2 * 0xcd9e8d57u;
-        c0 = high2 ^ c1 ^ k0;
-        c1 = low2;
-        c2 = high0 ^ c3 ^ k1;
-        c3 = low0;
-        k0 += 0x9e3779b9u; /* golden ratio */
-        k1 += 0xbb67ae85u; /* sqrt(3) - 1 */
-    }
+    /* Written out: a loop would keep compilers from vectorising the loop over elements around it. */
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
     const EM_UINT even = (lane & 2u) != 0u ? c2 : c0;
     const EM_UINT odd = (lane & 2u) != 0u ? c3 : c1;
     return (lane & 1u) != 0u ? odd : even;
