@@ -10,6 +10,8 @@
 #include "tune/plan_run.h"
 
 #define TEXT_BYTES 256
+/* In front of every tensor: odd, so that nothing is aligned to more than an element. */
+#define LEAD_ELEMENTS 37
 
 typedef struct check {
     tp_device *device;
@@ -35,7 +37,7 @@ static tpucl_status prepare(check *c)
         const size_t elements = (size_t)tp_mxu_case_elements(&c->problem, t);
         const size_t parts = is_replicated[t] ? 1 : (size_t)c->cores;
         TP_TRY(tp_plan_tensor_create(c->device, names[t], tp_dtype_size(dtype_of(c, t)), elements,
-                                     parts, &c->tensors[t]));
+                                     parts, LEAD_ELEMENTS, &c->tensors[t]));
         void **host = t < 2 ? &c->operands[t] : &c->expected;
         *host = tp_alloc_array(elements, 4);
         if (*host == NULL) return TPUCL_OUT_OF_MEMORY;
@@ -50,7 +52,7 @@ static tpucl_status prepare(check *c)
         const tp_mxu_scratch *scratch = &c->plan.scratch[i];
         const size_t bytes = tp_dtype_size(scratch->dtype);
         TP_TRY(tp_plan_tensor_create(c->device, "scratch", bytes, scratch->bytes / bytes,
-                                     scratch->is_per_core ? (size_t)c->cores : 1,
+                                     scratch->is_per_core ? (size_t)c->cores : 1, LEAD_ELEMENTS,
                                      &c->tensors[3 + i]));
     }
     return TPUCL_OK;

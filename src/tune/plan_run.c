@@ -15,15 +15,19 @@
 
 static size_t tensor_bytes(const tp_plan_tensor *tensor)
 {
-    return tensor->parts * tensor->pitch_elements * tensor->element_bytes;
+    return (tensor->lead_elements + tensor->parts * tensor->pitch_elements) * tensor->element_bytes;
 }
 
 tpucl_status tp_plan_tensor_create(tp_device *device, const char *label, size_t element_bytes,
-                                   size_t elements, size_t parts, tp_plan_tensor *out_tensor)
+                                   size_t elements, size_t parts, size_t lead_elements,
+                                   tp_plan_tensor *out_tensor)
 {
     const unsigned char pattern = TP_GUARD_PATTERN;
-    *out_tensor = (tp_plan_tensor){NULL, element_bytes, elements, parts,
-                                   elements + GAP_BYTES / element_bytes};
+    *out_tensor = (tp_plan_tensor){.element_bytes = element_bytes,
+                                   .elements = elements,
+                                   .parts = parts,
+                                   .lead_elements = lead_elements,
+                                   .pitch_elements = elements + GAP_BYTES / element_bytes};
     const size_t bytes = tensor_bytes(out_tensor);
     TP_TRY(tp_buffer_create(device, bytes, label, &out_tensor->buffer));
     TP_TRY(
@@ -39,7 +43,7 @@ void tp_plan_tensor_deinit(tp_plan_tensor *tensor)
 
 static size_t part_offset(const tp_plan_tensor *tensor, size_t part)
 {
-    return part * tensor->pitch_elements * tensor->element_bytes;
+    return (tensor->lead_elements + part * tensor->pitch_elements) * tensor->element_bytes;
 }
 
 tpucl_status tp_plan_tensor_write(tp_plan_tensor *tensor, size_t part, const void *elements)
@@ -54,19 +58,29 @@ tpucl_status tp_plan_tensor_read(tp_plan_tensor *tensor, size_t part, void *out_
                           tensor->elements * tensor->element_bytes);
 }
 
+/* `count` bytes from `begin` on, at most GAP_BYTES. */
+static tpucl_status check_gap(tp_plan_tensor *tensor, size_t begin, size_t count, const char *where,
+                              size_t part)
+{
+    unsigned char gap[GAP_BYTES];
+    if (count == 0) return TPUCL_OK;
+    TP_TRY(tp_buffer_read(tensor->buffer, begin, gap, count));
+    for (size_t i = 0; i < count; i++)
+        if (gap[i] != TP_GUARD_PATTERN)
+            return TP_FAIL(TPUCL_NOT_EXACT, "'%s': %s part %zu byte %zu of a gap was overwritten",
+                           tp_buffer_label(tensor->buffer), where, part, i);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_plan_tensor_check(tp_plan_tensor *tensor)
 {
+    const size_t lead_bytes = tensor->lead_elements * tensor->element_bytes;
     TP_TRY(tp_buffer_check_guards(tensor->buffer));
-    for (size_t part = 0; part < tensor->parts; part++) {
-        unsigned char gap[GAP_BYTES];
-        const size_t begin = part_offset(tensor, part) + tensor->elements * tensor->element_bytes;
-        TP_TRY(tp_buffer_read(tensor->buffer, begin, gap, sizeof gap));
-        for (size_t i = 0; i < sizeof gap; i++)
-            if (gap[i] != TP_GUARD_PATTERN)
-                return TP_FAIL(TPUCL_NOT_EXACT,
-                               "'%s': byte %zu behind the end of part %zu was overwritten",
-                               tp_buffer_label(tensor->buffer), i, part);
-    }
+    TP_TRY(check_gap(tensor, 0, lead_bytes < GAP_BYTES ? lead_bytes : GAP_BYTES, "in front of", 0));
+    for (size_t part = 0; part < tensor->parts; part++)
+        TP_TRY(check_gap(tensor,
+                         part_offset(tensor, part) + tensor->elements * tensor->element_bytes,
+                         GAP_BYTES, "behind", part));
     return TPUCL_OK;
 }
 
@@ -96,7 +110,7 @@ static tpucl_status place(void *user, const tp_kernel_arg *arg, uint32_t offset_
 {
     const tp_plan_tensor *tensor = &((tp_plan_run *)user)->tensors[arg->tensor];
     (void)offset_index;
-    *out_place = (tp_tensor_place){tensor->buffer, 0, core_stride(tensor)};
+    *out_place = (tp_tensor_place){tensor->buffer, tensor->lead_elements, core_stride(tensor)};
     return TPUCL_OK;
 }
 

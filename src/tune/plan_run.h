@@ -16,12 +16,16 @@
 /* Room for one tensor per core (parts = cores), or once (parts = 1). */
 typedef struct tp_plan_tensor {
     tp_buffer *buffer;
-    size_t element_bytes, elements, parts, pitch_elements; /* pitch: from one part to the next */
+    size_t element_bytes, elements, parts;
+    size_t lead_elements,
+        pitch_elements; /* in front of the first part; from one part to the next */
 } tp_plan_tensor;
 
-/* Filled with the guard pattern. Zero elements are fine. */
+/* Filled with the guard pattern. Zero elements are fine. `lead_elements` go in front: an odd number shows kernels
+ * that count on alignment, 0 gives them the buffer's own. */
 tpucl_status tp_plan_tensor_create(tp_device *device, const char *label, size_t element_bytes,
-                                   size_t elements, size_t parts, tp_plan_tensor *out_tensor);
+                                   size_t elements, size_t parts, size_t lead_elements,
+                                   tp_plan_tensor *out_tensor);
 void tp_plan_tensor_deinit(tp_plan_tensor *tensor);
 tpucl_status tp_plan_tensor_write(tp_plan_tensor *tensor, size_t part, const void *elements);
 tpucl_status tp_plan_tensor_read(tp_plan_tensor *tensor, size_t part, void *out_elements);

@@ -77,7 +77,7 @@ static tpucl_status create_tensors(tp_product_timer *timer, int32_t cores)
     for (int32_t t = 0; t < 3; t++) {
         const size_t count = elements(p, t), bytes = tp_dtype_size(dtype_of(p, t));
         const size_t parts = is_replicated[t] ? 1 : (size_t)cores;
-        TP_TRY(tp_plan_tensor_create(timer->device, names[t], bytes, count, parts,
+        TP_TRY(tp_plan_tensor_create(timer->device, names[t], bytes, count, parts, 0,
                                      &timer->tensors[t]));
         void *host = tp_alloc_array(count, bytes);
         if (host == NULL) return TPUCL_OUT_OF_MEMORY;
@@ -93,7 +93,7 @@ static tpucl_status create_tensors(tp_product_timer *timer, int32_t cores)
         const tp_mxu_scratch *scratch = &timer->plan.scratch[i];
         const size_t bytes = tp_dtype_size(scratch->dtype);
         TP_TRY(tp_plan_tensor_create(timer->device, "scratch", bytes, scratch->bytes / bytes,
-                                     scratch->is_per_core ? (size_t)cores : 1,
+                                     scratch->is_per_core ? (size_t)cores : 1, 0,
                                      &timer->tensors[3 + i]));
     }
     return TPUCL_OK;
