@@ -26,7 +26,7 @@ static int most_rows(int vector_width)
 static int choose_rows(int64_t m, int vector_width)
 {
     const int most = most_rows(vector_width), least = vector_width == 16 ? 8 : most - most / 3;
-    if (m <= most) return (int)m;
+    if (m <= most) return m < 1 ? 1 : (int)m;
     int best = least;
     for (int rows = least + 1; rows <= most; rows++) {
         const int64_t padded = tp_mxu_ceil_div(m, rows) * rows;

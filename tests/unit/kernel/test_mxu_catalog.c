@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+#include "kernel/mxu.h"
+
+static tp_arena *arena;
+static tp_mxu_problem problem;
+static tp_mxu_plan plan;
+static tp_device_caps cpu, gpu;
+
+static void setup(void)
+{
+    cr_assert(tp_arena_create(0, &arena) == TPUCL_OK);
+    cpu = (tp_device_caps){
+        .type = TP_DEVICE_CPU,
+        .compute_units = 2,
+        .max_work_group_size = 4096,
+        .max_allocation_bytes = 1 << 30,
+        .local_memory_bytes = 1 << 20,
+        .local_memory_is_ordinary = true,
+        .preferred_float_vector = 16,
+    };
+    gpu = (tp_device_caps){
+        .type = TP_DEVICE_GPU,
+        .compute_units = 20,
+        .max_work_group_size = 1024,
+        .max_allocation_bytes = 1 << 30,
+        .local_memory_bytes = 49152,
+        .preferred_float_vector = 1,
+    };
+    problem = (tp_mxu_problem){
+        .batch = 1,
+        .m = 128,
+        .n = 512,
+        .k = 784,
+        .a = {.dtype = TP_BF16, .stride_batch = 128 * 784, .stride_outer = 784, .stride_inner = 1},
+        .b = {.dtype = TP_BF16,
+              .is_replicated = true,
+              .stride_batch = 784 * 512,
+              .stride_outer = 1,
+              .stride_inner = 512},
+        .c_dtype = TP_F32,
+        .a_tensor = 4,
+        .b_tensor = 7,
+        .c_tensor = 9,
+        .label = "dense",
+    };
+    cr_assert(tp_mxu_plain_epilogue(&problem, arena) == TPUCL_OK);
+}
+
+static void teardown(void)
+{
+    tp_arena_destroy(arena);
+}
+
+TestSuite(mxu_catalog, .init = setup, .fini = teardown);
+
+static void create(const tp_device_caps *caps, const tp_mxu_allow *allow)
+{
+    cr_assert(tp_mxu_plan_create(&problem, caps, allow, 20, arena, &plan) == TPUCL_OK, "%s",
+              tpucl_last_error()->message);
+}
+
+static bool has_declined(const char *text)
+{
+    for (int32_t i = 0; i < plan.declined_count; i++)
+        if (strstr(plan.declined[i], text) != NULL) return true;
+    return false;
+}
+
+static bool uses_tensor(const tp_launch *launch, int32_t tensor, bool is_written)
+{
+    for (int32_t i = 0; i < launch->arg_count; i++)
+        if (launch->args[i].kind == TP_ARG_TENSOR && launch->args[i].tensor == tensor &&
+            launch->args[i].is_written == is_written)
+            return true;
+    return false;
+}
+
+Test(mxu_catalog, names_end_with_the_reference)
+{
+    const char *const *names = tp_mxu_variant_names();
+    int count = 0;
+    while (names[count] != NULL)
+        count++;
+    cr_assert(count == 5);
+    cr_assert_str_eq(names[count - 1], "mxu_reference");
+}
+
+/* Weights are packed once per device, by a launch of their own that a step can share. */
+Test(mxu_catalog, cpu_packs_weights_and_runs_a_register_tile)
+{
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_register");
+    cr_assert(has_declined("clblast_sgemm: "));
+    cr_assert(plan.launch_count == 2 && plan.scratch_count == 1);
+    cr_assert(!plan.scratch[0].is_per_core);
+    cr_assert(plan.scratch[0].packed_from == 7 && plan.scratch[0].pack_key != NULL);
+    cr_assert(plan.scratch[0].bytes == 784 * 512 * 4);
+    cr_assert(plan.launch_fills_scratch[0] == 0 && plan.launch_fills_scratch[1] == -1);
+    cr_assert(!plan.launches[0].is_per_core && plan.launches[1].is_per_core);
+    cr_assert(uses_tensor(&plan.launches[0], 7, false) && uses_tensor(&plan.launches[0], 20, true));
+    cr_assert(uses_tensor(&plan.launches[1], 4, false) &&
+              uses_tensor(&plan.launches[1], 20, false));
+    cr_assert(uses_tensor(&plan.launches[1], 9, true));
+    cr_assert(plan.launches[1].grid_z == 1 && plan.launches[1].global[2] == 1);
+    cr_assert(plan.launches[1].flops == 2.0 * 128 * 512 * 784);
+    cr_assert(strstr(plan.launches[1].label, "dense mxu_register 8x32") != NULL);
+}
+
+/* Two products of the same weights share what is packed, two that read them another way do not. */
+Test(mxu_catalog, equal_packing_has_equal_keys)
+{
+    create(&cpu, NULL);
+    const char *key = plan.scratch[0].pack_key;
+    problem.m = 1000;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.scratch[0].pack_key, key);
+    problem.precision = TP_MXU_HIGH;
+    create(&cpu, NULL);
+    cr_assert_str_neq(plan.scratch[0].pack_key, key);
+    problem.precision = TP_MXU_DEFAULT;
+    problem.b.stride_outer = 784;
+    problem.b.stride_inner = 1;
+    create(&cpu, NULL);
+    cr_assert_str_neq(plan.scratch[0].pack_key, key);
+}
+
+Test(mxu_catalog, gpu_stages_through_local_memory)
+{
+    create(&gpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_local");
+    cr_assert(has_declined("mxu_register: the device's vectors have 1 floats"));
+    gpu.local_memory_bytes = 1024;
+    create(&gpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_direct");
+    cr_assert(has_declined("bytes of local memory"));
+}
+
+Test(mxu_catalog, tiny_products_are_not_packed)
+{
+    problem.m = 2;
+    problem.n = 10;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_direct");
+    cr_assert(has_declined("mxu_register: 15680 multiply-adds"));
+}
+
+/* Passes and blocks of k become units, combined by a further launch that owns the epilogue. */
+Test(mxu_catalog, long_k_is_split_and_combined)
+{
+    problem.k = 20000;
+    problem.precision = TP_MXU_HIGHEST;
+    create(&cpu, NULL);
+    cr_assert(plan.launch_count == 3 && plan.scratch_count == 2);
+    cr_assert(plan.scratch[1].bytes == 18ull * 128 * 512 * 4 && plan.scratch[1].is_per_core);
+    cr_assert(plan.launches[1].grid_z == 18);
+    cr_assert(!uses_tensor(&plan.launches[1], 9, true) && uses_tensor(&plan.launches[1], 21, true));
+    cr_assert(uses_tensor(&plan.launches[2], 9, true) && plan.launches[2].grid_z == 1);
+    cr_assert_str_eq(plan.launches[2].entry, "mxu_combine");
+}
+
+Test(mxu_catalog, scratch_beyond_the_largest_buffer_is_declined)
+{
+    cpu.max_allocation_bytes = 1 << 20;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_direct");
+    cr_assert(has_declined("packed B would take 2 MiB, the device's largest buffer has 1 MiB"));
+}
+
+Test(mxu_catalog, a_result_once_per_device_is_launched_once)
+{
+    problem.a.is_replicated = problem.c_is_replicated = true;
+    create(&cpu, NULL);
+    for (int32_t i = 0; i < plan.launch_count; i++)
+        cr_assert(!plan.launches[i].is_per_core);
+    problem.a.is_replicated = false;
+    cr_assert(tp_mxu_plan_create(&problem, &cpu, NULL, 20, arena, &plan) == TPUCL_INVALID_ARGUMENT);
+}
+
+static bool forbid_register(void *user, const char *variant, const tp_mxu_problem *p)
+{
+    (void)user;
+    (void)p;
+    return strcmp(variant, "mxu_register") != 0;
+}
+
+Test(mxu_catalog, a_variant_with_a_bad_verdict_is_passed_over)
+{
+    const tp_mxu_allow allow = {.is_allowed = forbid_register};
+    create(&cpu, &allow);
+    cr_assert_str_eq(plan.variant, "mxu_direct");
+    cr_assert(has_declined("mxu_register: it did not reproduce the reference bits"));
+}
+
+Test(mxu_catalog, forced_variants_ignore_preferences_only)
+{
+    const tp_mxu_allow local = {.forced = "mxu_local"}, unknown = {.forced = "mxu_none"};
+    const tp_mxu_allow library = {.forced = "clblast_sgemm"};
+    create(&cpu, &local);
+    cr_assert_str_eq(plan.variant, "mxu_local");
+    cr_assert(tp_mxu_plan_create(&problem, &cpu, &unknown, 20, arena, &plan) == TPUCL_UNSUPPORTED);
+    cr_assert(tp_mxu_plan_create(&problem, &cpu, &library, 20, arena, &plan) == TPUCL_UNSUPPORTED);
+}
+
+#if TPUCL_HAVE_CLBLAST
+Test(mxu_catalog, fast_f32_goes_to_the_library)
+{
+    problem.is_fast_math = true;
+    problem.precision = TP_MXU_F32;
+    problem.a.dtype = problem.b.dtype = TP_F32;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "clblast_sgemm");
+    cr_assert(plan.launch_count == 1 && plan.launches[0].kind == TP_LAUNCH_CLBLAST_SGEMM);
+    const tp_library_gemm *gemm = &plan.launches[0].gemm;
+    cr_assert(gemm->m == 128 && gemm->n == 512 && gemm->k == 784 && !gemm->transpose_a);
+    cr_assert(gemm->lda == 784 && gemm->ldb == 512 && gemm->ldc == 512 && !gemm->transpose_b);
+    problem.a.stride_outer = 1;
+    problem.a.stride_inner = 128;
+    create(&cpu, NULL);
+    cr_assert(plan.launches[0].gemm.transpose_a && plan.launches[0].gemm.lda == 128);
+    problem.epilogue.is_plain = false;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_register");
+}
+#endif
+
+Test(mxu_catalog, empty_results_need_no_launch_and_empty_sums_the_reference)
+{
+    problem.m = 0;
+    create(&cpu, NULL);
+    cr_assert(plan.launch_count == 0);
+    problem.m = 128;
+    problem.k = 0;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_reference");
+    cr_assert(has_declined("k is 0"));
+}
+
+static void expect_refused(tpucl_status expected, const char *text)
+{
+    cr_expect(tp_mxu_plan_create(&problem, &cpu, NULL, 20, arena, &plan) == expected);
+    cr_expect(strstr(tpucl_last_error()->message, text) != NULL, "%s", tpucl_last_error()->message);
+}
+
+Test(mxu_catalog, problems_that_cannot_be_are_refused)
+{
+    const tp_mxu_problem good = problem;
+    problem.m = -1;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "m is -1");
+    problem = good;
+    problem.k = (int64_t)1 << 40;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "k is 1099511627776");
+    problem = good;
+    problem.a.dtype = TP_S32;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "A is s32");
+    problem = good;
+    problem.b.stride_inner = -4;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "B has a stride below 0");
+    problem = good;
+    problem.epilogue.functions = NULL;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "no epilogue");
+    problem = good;
+    problem.c_dtype = TP_U8;
+    cr_expect(tp_mxu_plain_epilogue(&problem, arena) == TPUCL_INVALID_ARGUMENT);
+}
+
+Test(mxu_catalog, a_convolution_has_the_extents_of_its_geometry)
+{
+    problem.kind = TP_MXU_CONV;
+    problem.conv = (tp_mxu_conv){2, 8, 8, 16, 8, 8, 32, 3, 3, 1, 1, 1, 1, 1, 1};
+    problem.m = 2 * 64;
+    problem.n = 32;
+    problem.k = 9 * 16;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_register");
+    cr_assert(strstr(plan.launches[1].options, "-DCONV_IN_C=16") != NULL);
+    problem.k = 9 * 15;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "expected 128, 32, 144");
+    problem.k = 9 * 16;
+    problem.conv.stride_w = 0;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "stride_w is 0");
+    problem.conv.stride_w = 1;
+    problem.conv.pad_left = (int64_t)1 << 30;
+    expect_refused(TPUCL_UNSUPPORTED, "reaches beyond");
+}
