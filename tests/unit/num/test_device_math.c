@@ -34,9 +34,10 @@ static void build(cl_rig *rig, bool correct_divide)
     cr_assert_eq(code, CL_SUCCESS);
     char options[2048];
     snprintf(options, sizeof options,
-             "-cl-std=CL1.2 -I %s/kernels -I %s/src -I %s/tests/unit/num %s", TPUCL_SOURCE_DIR,
+             "-cl-std=CL1.2 -I %s/kernels -I %s/src -I %s/tests/unit/num%s%s", TPUCL_SOURCE_DIR,
              TPUCL_SOURCE_DIR, TPUCL_SOURCE_DIR,
-             correct_divide ? "-cl-fp32-correctly-rounded-divide-sqrt -DTP_CORRECT_DIVIDE" : "");
+             correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DTP_CORRECT_DIVIDE" : "",
+             strstr(rig->name, "Oclgrind") != NULL ? " -cl-opt-disable" : ""); /* device/quirks.c */
     code = clBuildProgram(rig->program, 1, &rig->device, options, NULL, NULL);
     if (code != CL_SUCCESS) {
         static char log[8192];
