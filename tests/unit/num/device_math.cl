@@ -3,9 +3,7 @@
  */
 #include "lib/platform.clh"
 #include "lib/bf16.clh"
-#include "lib/random.clh"
-#include "lib/reduce.clh"
-#include "lib/tensor.clh"
+#include "num/philox.h"
 #define EM_WIDTH 16
 #include "num/philox.h"
 
@@ -121,10 +119,10 @@ __kernel void random_1(ulong seed, uint op, uint core, uint step, __global uint 
                        __global float *uniform, __global float *normal)
 {
     const size_t i = get_global_id(0);
-    const tp_random_stream stream = tp_random_stream_of(seed, op, core, step);
-    bits[i] = tp_random_bits(stream, TP_RANDOM_BLOCK(i), TP_RANDOM_LANE(i));
-    uniform[i] = tp_random_uniform(stream, TP_RANDOM_BLOCK(i), TP_RANDOM_LANE(i));
-    normal[i] = tp_random_normal(stream, TP_RANDOM_BLOCK(i), TP_RANDOM_LANE(i));
+    const tp_random_stream stream = tp_random_stream_make((uint)seed, (uint)(seed >> 32), op, core, step);
+    bits[i] = tp_random_bits(stream, (uint)i >> 2, (uint)i & 3u);
+    uniform[i] = tp_random_uniform(stream, (uint)i >> 2, (uint)i & 3u);
+    normal[i] = tp_random_normal(stream, (uint)i >> 2, (uint)i & 3u);
 }
 
 __kernel void random_16(ulong seed, uint op, uint core, uint step, __global uint *bits,
@@ -133,51 +131,8 @@ __kernel void random_16(ulong seed, uint op, uint core, uint step, __global uint
     const size_t i = get_global_id(0);
     const uint16 index =
         (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) + (uint16)((uint)i * 16u);
-    const tp_random_stream stream = tp_random_stream_of(seed, op, core, step);
+    const tp_random_stream stream = tp_random_stream_make((uint)seed, (uint)(seed >> 32), op, core, step);
     vstore16(tp_random_bits_v16(stream, index >> 2, index & 3u), i, bits);
     vstore16(tp_random_uniform_v16(stream, index >> 2, index & 3u), i, uniform);
     vstore16(tp_random_normal_v16(stream, index >> 2, index & 3u), i, normal);
 }
-
-/* One reduction over n elements in the three ways of lib/reduce.clh; a work-group of 128. */
-#define REDUCE(op)                                                                                 \
-    __kernel void reduce_##op(TP_TENSOR(const float, x), uint n, __global float *result)           \
-    {                                                                                              \
-        __local float lane[TP_VPU_LANES];                                                          \
-        const uint id = (uint)get_local_id(0);                                                     \
-        const __global float *source = TP_AT(x, 0);                                                \
-        tp_tree folded, local_folded, ordered;                                                     \
-        tp_tree_begin(&folded);                                                                    \
-        tp_tree_begin(&local_folded);                                                              \
-        tp_tree_begin(&ordered);                                                                   \
-        for (uint start = 0; start < n; start += TP_VPU_BLOCK) {                                   \
-            const uint end = min(n, start + (uint)TP_VPU_BLOCK);                                   \
-            float mine = TP_IDENTITY_##op;                                                         \
-            for (uint i = start + id; i < end; i += TP_VPU_LANES)                                  \
-                mine = tp_reduce_##op(mine, source[i]);                                            \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                          \
-            lane[id] = mine;                                                                       \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                          \
-            tp_tree lanes;                                                                         \
-            tp_tree_begin(&lanes);                                                                 \
-            for (uint i = 0; i < TP_VPU_LANES; i++)                                                \
-                tp_tree_push_##op(&lanes, lane[tp_lane_order(i)]);                                 \
-            tp_tree_push_##op(&ordered, tp_tree_end_##op(&lanes));                                 \
-            tp_tree_push_##op(&folded,                                                             \
-                              tp_fold_##op(vload16(0, lane), vload16(1, lane), vload16(2, lane),   \
-                                           vload16(3, lane), vload16(4, lane), vload16(5, lane),   \
-                                           vload16(6, lane), vload16(7, lane)));                   \
-            barrier(CLK_LOCAL_MEM_FENCE);                                                          \
-            tp_tree_push_##op(&local_folded, tp_fold_local_##op(lane, id));                        \
-        }                                                                                          \
-        if (id == 0) {                                                                             \
-            result[0] = tp_flush(tp_tree_end_##op(&ordered));                                      \
-            result[1] = tp_flush(tp_tree_end_##op(&folded));                                       \
-            result[2] = tp_flush(tp_tree_end_##op(&local_folded));                                 \
-        }                                                                                          \
-    }
-
-REDUCE(add)
-REDUCE(multiply)
-REDUCE(maximum)
-REDUCE(minimum)

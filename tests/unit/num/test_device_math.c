@@ -12,7 +12,6 @@
 #include <string.h>
 #include "num/bf16.h"
 #include "num/philox.h"
-#include "num/reduce.h"
 #include "num_inputs.h"
 
 #define PER_STRATUM 32
@@ -320,48 +319,6 @@ static void check_random(cl_rig *rig)
     }
 }
 
-static void check_reductions(cl_rig *rig)
-{
-    static const char *const entries[] = {"reduce_add", "reduce_multiply", "reduce_maximum",
-                                          "reduce_minimum"};
-    static const cl_uint lengths[] = {1, 2, 127, 128, 129, 8191, 8192, 8193, 6 * 8192 + 5};
-    enum { LARGEST = 6 * 8192 + 5 };
-    static float elements[LARGEST + 3];
-    uint64_t seed = 77;
-    for (size_t i = 0; i < LARGEST + 3;
-         i++) /* near 1, so that products neither vanish nor explode */
-        elements[i] = 1.0f + ((float)(num_next(&seed) >> 40) * 0x1p-24f - 0.5f) * 0x1p-6f;
-    cl_mem source = upload(rig, elements, sizeof elements);
-    for (int op = 0; op < 4; op++) {
-        cl_kernel kernel = clCreateKernel(rig->program, entries[op], NULL);
-        cr_assert(kernel != NULL, "no kernel '%s'", entries[op]);
-        for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-            float result[3] = {0};
-            cl_mem target = upload(rig, result, sizeof result);
-            const cl_ulong offset = 3, core_stride = 1000;
-            const size_t size = TP_VPU_LANES;
-            clSetKernelArg(kernel, 0, sizeof source, &source);
-            clSetKernelArg(kernel, 1, sizeof offset, &offset);
-            clSetKernelArg(kernel, 2, sizeof core_stride, &core_stride);
-            clSetKernelArg(kernel, 3, sizeof lengths[l], &lengths[l]);
-            clSetKernelArg(kernel, 4, sizeof target, &target);
-            cr_assert_eq(
-                clEnqueueNDRangeKernel(rig->queue, kernel, 1, NULL, &size, &size, 0, NULL, NULL),
-                CL_SUCCESS);
-            clEnqueueReadBuffer(rig->queue, target, CL_TRUE, 0, sizeof result, result, 0, NULL,
-                                NULL);
-            const float expected = tp_vpu_reduce((tp_reduce_op)op, elements + 3, lengths[l], 1);
-            for (int way = 0; way < 3; way++)
-                cr_expect_eq(tp_f32_bits(result[way]), tp_f32_bits(expected),
-                             "%s over %u on '%s', way %d: host %a, device %a", entries[op],
-                             lengths[l], rig->name, way, (double)expected, (double)result[way]);
-            clReleaseMemObject(target);
-        }
-        clReleaseKernel(kernel);
-    }
-    clReleaseMemObject(source);
-}
-
 Test(device_math, unary_functions_have_the_hosts_bits)
 {
     on_every_device(check_unary);
@@ -381,9 +338,4 @@ Test(device_math, conversions_and_integers_have_the_hosts_bits)
 Test(device_math, random_numbers_have_the_hosts_bits)
 {
     on_every_device(check_random);
-}
-
-Test(device_math, reductions_have_the_hosts_bits)
-{
-    on_every_device(check_reductions);
 }
