@@ -16,6 +16,7 @@ static const struct {
     tpucl_status (*run)(tp_bench *bench);
 } suites[] = {
     {"gemm", tp_bench_gemm},
+    {"train", tp_bench_train},
 };
 enum { SUITE_COUNT = sizeof suites / sizeof *suites };
 

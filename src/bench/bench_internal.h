@@ -37,5 +37,6 @@ void tp_bench_progress(const tp_bench *bench, const char *what, int32_t done, in
 
 /* The suites. */
 tpucl_status tp_bench_gemm(tp_bench *bench);
+tpucl_status tp_bench_train(tp_bench *bench);
 
 #endif

@@ -112,6 +112,11 @@ tpucl_status tp_executor_finish(tp_executor *executor)
     return TPUCL_OK;
 }
 
+int32_t tp_executor_infeed_depth(const tp_executor *executor)
+{
+    return executor->options.infeed_depth ? executor->options.infeed_depth : DEFAULT_INFEED_DEPTH;
+}
+
 static tpucl_status allocate_tables(tp_loaded *loaded)
 {
     tp_executor *executor = loaded->executor;
@@ -238,8 +243,7 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
     loaded->executor = executor;
     loaded->arena = arena;
     loaded->programs = copies;
-    loaded->infeed_depth =
-        executor->options.infeed_depth ? executor->options.infeed_depth : DEFAULT_INFEED_DEPTH;
+    loaded->infeed_depth = tp_executor_infeed_depth(executor);
     loaded->results_depth =
         executor->options.results_depth ? executor->options.results_depth : DEFAULT_RESULTS_DEPTH;
     tpucl_status status = load(loaded, callback, user);

@@ -113,6 +113,8 @@ static inline tp_device *tp_site_device(const tp_executor *executor, const tp_si
 tpucl_status tp_bind(tp_loaded *loaded, tp_build_callback callback, void *user);
 void tp_bind_release(tp_loaded *loaded);
 
+int32_t tp_executor_infeed_depth(const tp_executor *executor);
+
 /* memory.c: wave sizes from limits, then slabs and records. */
 tpucl_status tp_memory_allocate(tp_loaded *loaded);
 

@@ -19,14 +19,33 @@ static const char *mebibytes(tp_arena *arena, uint64_t bytes)
     return text ? text : "?";
 }
 
+typedef struct core_use {
+    uint64_t core, replicated, variables, feed;
+} core_use;
+
+static core_use count_core_use(const tp_executor *executor, const tp_program *program)
+{
+    core_use use = {.core = sum_bytes(program->core_bytes, program->core_slab_segments),
+                    .replicated =
+                        sum_bytes(program->replicated_bytes, program->replicated_slab_segments),
+                    .feed = (uint64_t)tp_executor_infeed_depth(executor) * program->input_bytes +
+                            program->constant_bytes};
+    for (int32_t i = 0; i < program->variable_count; i++)
+        use.variables += program->variables[i].bytes;
+    return use;
+}
+
+uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *program)
+{
+    core_use use = count_core_use(executor, program);
+    return use.core + use.replicated + use.variables + use.feed;
+}
+
 static tpucl_status check_core_hbm(tp_loaded *loaded, const tp_program *program)
 {
     uint64_t limit = loaded->executor->options.core_hbm_bytes;
-    uint64_t core = sum_bytes(program->core_bytes, program->core_slab_segments);
-    uint64_t shared = sum_bytes(program->replicated_bytes, program->replicated_slab_segments);
-    uint64_t variables = tp_variables_bytes(loaded->executor->variables);
-    uint64_t feed = (uint64_t)loaded->infeed_depth * program->input_bytes + program->constant_bytes;
-    uint64_t used = core + shared + variables + feed;
+    uint64_t used = tp_executor_core_bytes(loaded->executor, program);
+    core_use use = count_core_use(loaded->executor, program);
     if (!limit || used <= limit) return TPUCL_OK;
     tp_arena *arena = loaded->arena;
     return TP_FAIL(
@@ -35,8 +54,9 @@ static tpucl_status check_core_hbm(tp_loaded *loaded, const tp_program *program)
         "gradients %s, copies of weights %s, variables and optimizer slots %s, infeed and "
         "constants %s. A smaller per-core batch or mixed_bfloat16 makes it smaller",
         program->name, mebibytes(arena, used), mebibytes(arena, limit),
-        mebibytes(arena, used - limit), mebibytes(arena, core), mebibytes(arena, shared),
-        mebibytes(arena, variables), mebibytes(arena, feed));
+        mebibytes(arena, used - limit), mebibytes(arena, use.core),
+        mebibytes(arena, use.replicated), mebibytes(arena, use.variables),
+        mebibytes(arena, use.feed));
 }
 
 static int32_t most_cores_of_a_site(const tp_loaded *loaded, int32_t device)

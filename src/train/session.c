@@ -63,6 +63,7 @@ static tpucl_status create(tp_session *session)
     TP_TRY(count_steps(session));
     TP_TRY(tp_session_build_model(session));
     TP_TRY(tp_session_build_train(session));
+    if (session->options.plan_only) return TPUCL_OK;
     if (tp_session_is_reference(session)) return tp_session_open_reference(session);
     TP_TRY(open_devices(session));
     TP_TRY(open_executor(session));
@@ -156,6 +157,11 @@ const tp_source *tp_session_train_source(const tp_session *session)
     return session->train_source;
 }
 
+const tp_source *tp_session_test_source(const tp_session *session)
+{
+    return session->test_source;
+}
+
 int64_t tp_session_steps_done(const tp_session *session)
 {
     return session->steps_done;
@@ -190,7 +196,7 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
                                   .first_step_seconds = session->first_step_seconds};
     for (int32_t i = 0; i < tp_model_row_count(session->model); i++)
         out_info->parameter_count += (uint64_t)tp_model_row_at(session->model, i).params;
-    if (session->reference) return;
+    if (!session->train.loaded) return;
     out_info->flops_per_core_step = session->train.programs[0]->flops_per_core;
     out_info->peak_core_bytes = session->train.programs[0]->peak_core_bytes;
     tp_loaded_get_info(session->train.loaded, &out_info->memory);

@@ -34,6 +34,7 @@ typedef struct tp_session_options {
     const char *selector; /* devices, as exec/placement.h; NULL: the topology's placement */
     int32_t split;        /* sub-devices of each; 0 or 1: whole */
     bool synchronous;
+    bool plan_only;        /* data, model and graphs only, no device: for tp_session_build_graphs */
     const char *cache_dir; /* disk cache of compiled kernels; NULL: the default folder; "": none */
     tp_build_callback build_progress; /* may be NULL */
     void *build_user;
@@ -51,6 +52,16 @@ const tp_core_map *tp_session_core_map(const tp_session *session);
 tp_variables *tp_session_variables(tp_session *session);
 const tp_graph *tp_session_train_graph(const tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);
+
+const tp_source *tp_session_test_source(const tp_session *session); /* NULL: there is none */
+
+/* The training and evaluation graphs for another per-core batch; the caller destroys them. */
+tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,
+                                     tp_graph **out_train, tp_graph **out_evaluate);
+
+/* The largest power of two that fits a core's HBM as per-core batch, found by compiling alone; 0 when not
+ * even 1 does. TPUCL_UNSUPPORTED when the topology does not say how much HBM a core has. */
+tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_per_core_batch);
 
 typedef struct tp_session_info {
     int64_t train_examples, test_examples; /* test 0: there is no test part */
@@ -89,6 +100,10 @@ typedef struct tp_session_callbacks {
 /* Trains to the configured end; goes on where an earlier call was stopped. TPUCL_INTERRUPTED after
  * tp_session_stop: the step that ran is finished, the results are those of the steps done. */
 tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks);
+
+/* `count` further steps, without evaluation or an epoch's record, for measuring: *out_seconds from the first
+ * batch to the last result. Goes beyond the configured end if asked to. */
+tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *out_seconds);
 
 /* May be called from a signal handler and from any thread. */
 void tp_session_stop(tp_session *session);

@@ -110,20 +110,69 @@ static tpucl_status copy_groups(tp_session *session, tp_cross_shard *out)
     return tp_cross_shard_check(out);
 }
 
-tpucl_status tp_session_build_train(tp_session *session)
+static tpucl_status build_train(const tp_session *session, const tp_cross_shard *cross_shard,
+                                int64_t batch, tp_graph **out_graph)
 {
-    tp_cross_shard cross_shard;
     tp_optim_config optimizer = optimizer_of(session->config);
-    TP_TRY(check_label(session));
-    TP_TRY(copy_groups(session, &cross_shard));
     TP_TRY(tp_optim_check(&optimizer));
-    tp_model_train train = {.batch = session->config->per_core_batch,
+    tp_model_train train = {.batch = batch,
                             .loss = session->loss,
                             .from_logits = session->config->loss.from_logits,
                             .optimizer = &optimizer,
-                            .cross_shard = &cross_shard};
+                            .cross_shard = cross_shard};
+    return tp_model_build_train(session->model, &train, out_graph);
+}
+
+tpucl_status tp_session_build_train(tp_session *session)
+{
+    TP_TRY(check_label(session));
+    TP_TRY(copy_groups(session, &session->cross_shard));
     session->train.name = "train";
-    return tp_model_build_train(session->model, &train, &session->train.graph);
+    return build_train(session, &session->cross_shard, session->config->per_core_batch,
+                       &session->train.graph);
+}
+
+tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,
+                                     tp_graph **out_train, tp_graph **out_evaluate)
+{
+    TP_TRY(build_train(session, &session->cross_shard, per_core_batch, out_train));
+    return tp_model_build_evaluate(session->model, per_core_batch, session->loss,
+                                   session->config->loss.from_logits, out_evaluate);
+}
+
+/* What a core holds, counted as exec/memory.c counts it. */
+static tpucl_status fits(const tp_session *session, int64_t batch, bool *out_fits)
+{
+    tp_graph *graph = NULL;
+    tp_program *program = NULL;
+    const tp_compile_options options = {.name = "plan",
+                                        .caps = tp_device_get_caps(session->map->devices[0]),
+                                        .is_fast_math = session->config->math == TP_MATH_FAST,
+                                        .max_slab_segment_bytes = UINT64_MAX};
+    TP_TRY(build_train(session, &session->cross_shard, batch, &graph));
+    tpucl_status status = tp_compile(graph, &options, &program);
+    if (status == TPUCL_OK)
+        *out_fits = tp_executor_core_bytes(session->executor, program) <=
+                    (uint64_t)tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+    return status;
+}
+
+tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_per_core_batch)
+{
+    enum { MOST = 1 << 24 };
+    *out_per_core_batch = 0;
+    if (tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0) <= 0)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "topology '%s' does not say how much HBM a core has",
+                       session->topology->name);
+    for (int64_t batch = 1; batch <= MOST; batch *= 2) {
+        bool does_fit = false;
+        TP_TRY(fits(session, batch, &does_fit));
+        if (!does_fit) break;
+        *out_per_core_batch = batch;
+    }
+    return TPUCL_OK;
 }
 
 /* The first use of a device verifies kernels, which takes a while: shown like the building of programs. */

@@ -36,6 +36,7 @@ struct tp_session {
     tp_program_cache *cache;
     tp_executor *executor;
     tp_core_group *groups;
+    tp_cross_shard cross_shard; /* borrows groups */
     int32_t *group_cores;
     tp_session_graph train, evaluate;
     tp_reference *reference; /* instead of devices: selector "reference" */

@@ -127,6 +127,22 @@ static tpucl_status end_epoch(loop *l)
     return TPUCL_OK;
 }
 
+tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *out_seconds)
+{
+    loop l = {.session = session};
+    uint64_t begin_ns = tp_clock_now_ns();
+    tpucl_status status = TPUCL_OK;
+    if (!session->pipeline) TP_TRY(tp_session_open_pipeline(session));
+    for (int64_t i = 0; status == TPUCL_OK && i < count; i++) {
+        const tp_batch *batch = NULL;
+        status = tp_pipeline_next(session->pipeline, &batch);
+        if (status == TPUCL_OK) status = submit_batch(&l, batch);
+    }
+    if (status == TPUCL_OK) status = read_up_to(&l, l.submitted);
+    *out_seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
+    return status;
+}
+
 static tpucl_status run_steps(loop *l)
 {
     tp_session *session = l->session;
@@ -155,6 +171,8 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
 {
     atomic_store(&session->is_stopped, false);
     if (session->reference) return tp_session_train_reference(session, callbacks);
+    tp_pipeline_destroy(session->pipeline); /* of tp_session_run_steps */
+    session->pipeline = NULL;
     TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;

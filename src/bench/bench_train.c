@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training as a whole: the same model on the same data, three ways.
+ *
+ *     TPU-like   topology v2-8: eight cores, bfloat16 products, the contract's order of sums
+ *     K80-like   topology k80: one core, f32, CLBlast, its usual small batch, on the same OpenCL device
+ *     CPU        the same graph and global batch as TPU-like, f32, OpenBLAS and all processors
+ *
+ * Each side runs its own way as well as it can. The sides train in turn, a share of the examples at a time, and
+ * the accuracy after equally many examples says whether they learn the same.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "bench/bench_internal.h"
+#include "bench/train_sides.h"
+#include "core/alloc.h"
+
+enum { ROUNDS = 5, SIDES = 3 };
+
+typedef struct train_case {
+    const char *name;    /* of the embedded configuration */
+    int64_t examples[2]; /* per side and round: usually, and when quick */
+} train_case;
+
+static const train_case cases[] = {
+    {"fashion-mlp", {12288, 4096}},
+    {"fashion-conv", {2048, 512}},
+};
+
+typedef struct measured {
+    const char *side;
+    tp_train_side *trainer;
+    double rates[ROUNDS], rate, spread, accuracy;
+    int64_t examples, largest_batch;
+} measured;
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarise(measured *m, int32_t rounds)
+{
+    qsort(m->rates, (size_t)rounds, sizeof *m->rates, compare_doubles);
+    m->rate = m->rates[rounds / 2];
+    m->spread = (m->rates[rounds - 1] - m->rates[0]) / m->rate;
+}
+
+static tpucl_status add_rows(tp_bench *bench, const train_case *row, const measured *m)
+{
+    char note[128];
+    double epoch = (double)tp_train_side_examples_per_epoch(m->trainer) / m->rate;
+    tp_bench_row out = {.name = row->name, .side = m->side, .spread = m->spread};
+    snprintf(note, sizeof note, "%s", tp_train_side_describe(m->trainer));
+    out.value = m->rate, out.unit = "examples/s", out.note = note;
+    TP_TRY(tp_bench_add_row(bench, &out));
+    out.value = out.seconds = epoch, out.unit = "s/epoch", out.note = NULL;
+    TP_TRY(tp_bench_add_row(bench, &out));
+    snprintf(note, sizeof note, "test set, after %lld examples", (long long)m->examples);
+    out = (tp_bench_row){.name = row->name,
+                         .side = m->side,
+                         .value = 100 * m->accuracy,
+                         .unit = "% accuracy",
+                         .note = note};
+    TP_TRY(tp_bench_add_row(bench, &out));
+    if (!m->largest_batch) return TPUCL_OK;
+    out.value = (double)m->largest_batch, out.unit = "largest batch", out.is_projected = true;
+    out.note = "all cores together; a power of two per core that fits the topology's HBM";
+    return tp_bench_add_row(bench, &out);
+}
+
+static tpucl_status open_sides(tp_bench *bench, const train_case *row, measured *sides,
+                               int32_t *out_count)
+{
+    static const struct {
+        const char *name;
+        tp_train_kind kind;
+    } kinds[SIDES] = {
+        {"TPU-like v2-8", TP_TRAIN_TPU}, {"K80-like", TP_TRAIN_K80}, {"CPU", TP_TRAIN_CPU}};
+    *out_count = 0;
+    for (int i = 0; i < SIDES; i++) {
+        measured *m = &sides[*out_count];
+        tp_bench_progress(bench, kinds[i].name, 0, 0);
+        *m = (measured){.side = kinds[i].name};
+        tpucl_status status =
+            tp_train_side_create(row->name, kinds[i].kind, bench->options->selector, &m->trainer);
+        if (status == TPUCL_UNSUPPORTED && i > 0) { /* a library that is not there */
+            TP_TRY(tp_bench_add_note(bench, tpucl_last_error()->message));
+            continue;
+        }
+        TP_TRY(status);
+        (*out_count)++;
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status measure(tp_bench *bench, const train_case *row, measured *sides, int32_t count)
+{
+    bool quick = bench->options->quick;
+    int32_t rounds = quick ? 2 : ROUNDS;
+    for (int32_t round = -1; round < rounds; round++)
+        for (int32_t i = 0; i < count; i++) {
+            int64_t wanted = row->examples[quick], done = 0;
+            double seconds = 0;
+            tp_bench_progress(bench, sides[i].side, (round + 1) * count + i, (rounds + 1) * count);
+            TP_TRY(tp_train_side_run(sides[i].trainer, wanted, &done, &seconds));
+            sides[i].examples += done;
+            if (round >= 0) sides[i].rates[round] = (double)done / seconds;
+        }
+    for (int32_t i = 0; i < count; i++) {
+        summarise(&sides[i], rounds);
+        TP_TRY(tp_train_side_accuracy(sides[i].trainer, &sides[i].accuracy));
+        TP_TRY(tp_train_side_largest_batch(sides[i].trainer, &sides[i].largest_batch));
+        TP_TRY(add_rows(bench, row, &sides[i]));
+    }
+    return TPUCL_OK;
+}
+
+/* One sentence per model: who is fastest here, by how much, and what that is due to. */
+static tpucl_status add_sentence(tp_bench *bench, const train_case *row, const measured *sides,
+                                 int32_t count)
+{
+    int32_t best = 0, next = count > 1 ? 1 : 0;
+    for (int32_t i = 1; i < count; i++)
+        if (sides[i].rate > sides[best].rate) best = i;
+    for (int32_t i = 0; i < count; i++)
+        if (i != best && (next == best || sides[i].rate > sides[next].rate)) next = i;
+    const char *reason = tp_train_side_strength(sides[best].trainer);
+    const char *before = bench->suite->sentence ? bench->suite->sentence : "";
+    bench->suite->sentence = tp_arena_printf(
+        bench->report->arena,
+        "%s%s%s: %s is the better choice on this machine, %.2f times %s, because %s", before,
+        *before ? "\n" : "", row->name, sides[best].side, sides[best].rate / sides[next].rate,
+        sides[next].side, reason);
+    if (!bench->suite->sentence) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 1; i < count; i++)
+        TP_TRY(tp_bench_add_ratio(bench, sides[0].rate / sides[i].rate, "%s / %s, %s",
+                                  sides[0].side, sides[i].side, row->name));
+    return TPUCL_OK;
+}
+
+static tpucl_status run_case(tp_bench *bench, const train_case *row)
+{
+    measured sides[SIDES] = {{0}};
+    int32_t count = 0;
+    tpucl_status status = open_sides(bench, row, sides, &count);
+    if (status == TPUCL_OK) status = measure(bench, row, sides, count);
+    if (status == TPUCL_OK) status = add_sentence(bench, row, sides, count);
+    for (int i = 0; i < SIDES; i++)
+        tp_train_side_destroy(sides[i].trainer);
+    return status;
+}
+
+tpucl_status tp_bench_train(tp_bench *bench)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        TP_TRY(run_case(bench, &cases[i]));
+    return TPUCL_OK;
+}
