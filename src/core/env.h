@@ -21,8 +21,7 @@
     X(LOG, "TPUCL_LOG", "off, error, warning, info, debug", "log level of the command line tool")  \
     X(OPENCL_LIBRARY, "TPUCL_OPENCL_LIBRARY", "file", "loaded instead of libOpenCL.so.1")          \
     X(SYNC, "TPUCL_SYNC", "0 or 1", "1: wait after every launch, to find the one that fails")      \
-    X(THREADS, "TPUCL_THREADS", "1 to 1024", "host threads; default one per processor")            \
-    X(TRACE, "TPUCL_TRACE", "file", "a timeline is written there, in Chrome's trace format")       \
+    X(THREADS, "TPUCL_THREADS", "1 to 1024", "threads of host loops; default one per processor")   \
     X(XDG_CACHE_HOME, "XDG_CACHE_HOME", "folder", "where caches belong by the XDG rules")          \
     X(OCL_ICD_VENDORS, "OCL_ICD_VENDORS", "folder",                                                \
       "read by the OpenCL loader: where it looks for drivers; named in our messages")              \

@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "core/env.h"
 #include "core/thread.h"
+
+enum { MAX_THREADS = 1024 };
 
 typedef struct loop {
     size_t count, grain, part_count;
@@ -99,11 +102,15 @@ static tpucl_status start_workers(tp_pool *pool)
 tpucl_status tp_pool_create(int threads, tp_pool **out_pool)
 {
     *out_pool = NULL;
-    if (threads < 0 || threads > 1024)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "expected 0 to 1024 threads, found %d", threads);
+    if (threads < 0 || threads > MAX_THREADS)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "expected 0 to %d threads, found %d", MAX_THREADS,
+                       threads);
+    int64_t count = threads;
+    if (!threads)
+        TP_TRY(tp_env_int(TP_ENV_THREADS, 1, MAX_THREADS, tp_thread_processor_count(), &count));
     tp_pool *pool = TP_NEW(tp_pool);
     if (!pool) return TPUCL_OUT_OF_MEMORY;
-    pool->thread_count = threads ? threads : tp_thread_processor_count();
+    pool->thread_count = (int)count;
     tpucl_status status;
     TP_TRY_GOTO(status, tp_mutex_init(&pool->mutex), no_mutex);
     TP_TRY_GOTO(status, tp_cond_init(&pool->posted), no_posted);

@@ -10,7 +10,8 @@
 
 typedef struct tp_pool tp_pool;
 
-/* `threads` includes the caller of parallel_for; 0 means one per processor. */
+/* `threads` includes the caller of parallel_for; 0 means TPUCL_THREADS, or one per
+ * processor. */
 tpucl_status tp_pool_create(int threads, tp_pool **out_pool) TPUCL_MUST_CHECK;
 void tp_pool_destroy(tp_pool *pool);
 int tp_pool_thread_count(const tp_pool *pool); /* 1 for NULL */

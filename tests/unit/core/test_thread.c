@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -175,6 +176,18 @@ Test(pool, parts_depend_on_count_and_grain_alone)
         }
         tp_pool_destroy(pool);
     }
+}
+
+Test(pool, size_from_the_environment)
+{
+    tp_pool *pool;
+    setenv("TPUCL_THREADS", "3", 1);
+    cr_assert_eq(tp_pool_create(0, &pool), TPUCL_OK);
+    cr_assert_eq(tp_pool_thread_count(pool), 3);
+    tp_pool_destroy(pool);
+    setenv("TPUCL_THREADS", "0", 1);
+    cr_assert_eq(tp_pool_create(0, &pool), TPUCL_INVALID_CONFIG);
+    cr_assert_eq(tp_pool_create(-1, &pool), TPUCL_INVALID_ARGUMENT);
 }
 
 Test(pool, nothing_to_do_and_no_pool)
