@@ -39,7 +39,8 @@ typedef enum tp_mxu_precision {
 } tp_mxu_precision;
 
 typedef struct tp_mxu_operand {
-    tp_dtype dtype;       /* TP_BF16 or TP_F32 as stored; f32 is rounded on the way in unless precision is F32 */
+    tp_dtype
+        dtype; /* TP_BF16 or TP_F32 as stored; f32 is rounded on the way in unless precision is F32 */
     bool is_replicated;   /* stands once per device (weights); else each core has its own */
     int64_t stride_batch; /* elements */
     int64_t stride_outer; /* A: from m to m+1; B: from n to n+1 */
@@ -63,27 +64,28 @@ typedef struct tp_mxu_epilogue {
     const char *functions, *params, *pass;
     const tp_kernel_arg *args; /* in the order of `params`; tensor indexes are the caller's */
     int32_t arg_count;
-    bool is_plain;             /* only stores C in c_dtype: library products can take it */
+    bool is_plain; /* only stores C in c_dtype: library products can take it */
 } tp_mxu_epilogue;
 
 typedef struct tp_mxu_problem {
     tp_mxu_kind kind;
     tp_mxu_precision precision;
-    int64_t batch, m, n, k;    /* batch counts within one core */
+    int64_t batch, m, n, k; /* batch counts within one core */
     tp_mxu_operand a, b;
-    tp_mxu_conv conv;          /* for the CONV kinds */
-    tp_dtype c_dtype;          /* plain epilogue only */
-    bool c_is_replicated;      /* then a and b are, too: the product runs once per device */
-    int32_t a_tensor, b_tensor, c_tensor; /* the caller's buffer indexes, copied into the launches' args */
+    tp_mxu_conv conv;     /* for the CONV kinds */
+    tp_dtype c_dtype;     /* plain epilogue only */
+    bool c_is_replicated; /* then a and b are, too: the product runs once per device */
+    int32_t a_tensor, b_tensor,
+        c_tensor; /* the caller's buffer indexes, copied into the launches' args */
     tp_mxu_epilogue epilogue;
-    bool is_fast_math;         /* variants outside the contract (CLBlast) may be taken */
+    bool is_fast_math; /* variants outside the contract (CLBlast) may be taken */
     const char *label;
 } tp_mxu_problem;
 
 /* Scratch memory that a plan needs, living only during its launches. Its index in launch args is
  * scratch_base + position, with scratch_base given by the caller. */
 typedef struct tp_mxu_scratch {
-    uint64_t bytes;       /* per core when is_per_core, else once per device */
+    uint64_t bytes; /* per core when is_per_core, else once per device */
     bool is_per_core;
     tp_dtype dtype;
     /* >= 0: holds nothing but a packed form of this tensor (the caller's index), so it may be shared by
@@ -97,11 +99,12 @@ typedef struct tp_mxu_scratch {
 #define TP_MXU_MAX_VARIANTS 16
 
 typedef struct tp_mxu_plan {
-    const char *variant;  /* name in the catalogue: "mxu_register" */
+    const char *variant; /* name in the catalogue: "mxu_register" */
     tp_mxu_scratch scratch[TP_MXU_MAX_SCRATCH];
     int32_t scratch_count;
     tp_launch launches[TP_MXU_MAX_LAUNCHES];
-    int32_t launch_fills_scratch[TP_MXU_MAX_LAUNCHES]; /* scratch position that this launch packs, or -1 */
+    int32_t launch_fills_scratch
+        [TP_MXU_MAX_LAUNCHES]; /* scratch position that this launch packs, or -1 */
     int32_t launch_count;
     const char *declined[TP_MXU_MAX_VARIANTS]; /* "mxu_register: m is 3, below 8"; for --why */
     int32_t declined_count;

@@ -68,8 +68,8 @@ static tpucl_status append_text(const char *name, const char *text, int depth, t
 {
     if (depth > MAX_DEPTH)
         return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                       "kernel source '%.200s' is included %d levels deep: it includes itself", name,
-                       depth);
+                       "kernel source '%.200s' is included %d levels deep: it includes itself",
+                       name, depth);
     tp_view rest = tp_view_of(text), line;
     for (int number = 1; tp_view_next(&rest, '\n', &line); number++) {
         const tp_view included = included_name(line);

@@ -44,7 +44,8 @@ Test(dataset, batches_in_order_and_the_rest)
             cr_assert_eq(batch.arrays[0].shape.rank, 2);
             cr_assert_eq(batch.arrays[0].shape.dims[0], sizes[i]);
             for (int64_t row = 0; row < batch.example_count; row++, next++) {
-                cr_assert_eq(((const float *)batch.arrays[0].data)[2 * row + 1], (float)(10 * next));
+                cr_assert_eq(((const float *)batch.arrays[0].data)[2 * row + 1],
+                             (float)(10 * next));
                 cr_assert_eq(((const int32_t *)batch.arrays[1].data)[row], next);
             }
         }

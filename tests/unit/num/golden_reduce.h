@@ -6,18 +6,12 @@ static const struct golden_sum {
     int64_t n;
     uint32_t add, multiply;
 } golden_sums[] = {
-    {1, 0x3e085168u, 0x3f800111u},
-    {2, 0x40daa5cbu, 0x3f8036acu},
-    {3, 0xc13be38du, 0x3f7f4414u},
-    {127, 0x42dc794fu, 0x3f836350u},
-    {128, 0x40b5d4a0u, 0x3f80134bu},
-    {129, 0xc2b121e5u, 0x3f7a5019u},
-    {300, 0xc36f6352u, 0x3f7106fau},
-    {8191, 0xc4de1c87u, 0x3f1c41aeu},
-    {8192, 0xc1c10868u, 0x3f70d2e0u},
-    {8193, 0xc51e81a0u, 0x3f02393bu},
-    {24576, 0xc4aa3c24u, 0x3f1c09d4u},
-    {41037, 0xc53510c9u, 0x3ebf7510u},
+    {1, 0x3e085168u, 0x3f800111u},     {2, 0x40daa5cbu, 0x3f8036acu},
+    {3, 0xc13be38du, 0x3f7f4414u},     {127, 0x42dc794fu, 0x3f836350u},
+    {128, 0x40b5d4a0u, 0x3f80134bu},   {129, 0xc2b121e5u, 0x3f7a5019u},
+    {300, 0xc36f6352u, 0x3f7106fau},   {8191, 0xc4de1c87u, 0x3f1c41aeu},
+    {8192, 0xc1c10868u, 0x3f70d2e0u},  {8193, 0xc51e81a0u, 0x3f02393bu},
+    {24576, 0xc4aa3c24u, 0x3f1c09d4u}, {41037, 0xc53510c9u, 0x3ebf7510u},
 };
 static const struct golden_dot {
     int64_t k;
