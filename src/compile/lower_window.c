@@ -67,30 +67,57 @@ static tpucl_status collapse(const tp_node *node, const tp_window_geometry *g, w
     return TPUCL_OK;
 }
 
-static const char *window_options(tp_lowering *l, const tp_node *node)
+/* Windows that do not overlap: then each one's gradient goes to cells of its own. */
+static bool is_apart(const tp_node *node, const window_problem *p)
+{
+    return strcmp(node->def->name, "select_and_scatter") == 0 && p->window_h <= p->stride_h &&
+           p->window_w <= p->stride_w;
+}
+
+static const char *window_options(tp_lowering *l, const tp_node *node, const window_problem *p)
 {
     const tp_graph *graph = l->fusion->graph;
     const bool is_max = strcmp(tp_node_attr_text(node, "kind", ""), "max") == 0;
     const tp_node *gradient = node->input_count > 1 ? tp_graph_node(graph, node->inputs[1]) : NULL;
-    return tp_arena_printf(l->fusion->arena, "-DWINDOW_STRIP=%d%s%s%s",
-                           l->options->caps->type == TP_DEVICE_CPU ? 64 : 1,
+    const bool is_wide = l->options->caps->type == TP_DEVICE_CPU && p->c >= 16;
+    return tp_arena_printf(l->fusion->arena, "-DWINDOW%s%s%s%s%s", is_wide ? " -DWINDOW_WIDE" : "",
                            is_max ? " -DWINDOW_MAX" : "",
+                           is_apart(node, p) ? " -DWINDOW_APART" : "",
                            node->dtype == TP_BF16 ? " -DWINDOW_BF16" : "",
                            gradient && gradient->dtype == TP_BF16 ? " -DWINDOW_GRADIENT_BF16" : "");
 }
 
-/* Result positions: the windows, or (gradients) the cells. */
-static void plan_grid(tp_lowering *l, const window_problem *p, bool is_gradient, tp_launch *launch,
-                      tp_vpu_args *args)
+static int64_t windows_to_cover(int64_t cells, int64_t pad, int64_t stride)
 {
-    const int64_t rows = is_gradient ? p->in_w : p->out_w;
-    const int64_t nz = p->a * p->m * (is_gradient ? p->in_h : p->out_h);
+    return (cells + pad + stride - 1) / stride;
+}
+
+/* Result positions: the windows, or (gradients) the cells. */
+static void plan_grid(tp_lowering *l, const tp_node *node, const window_problem *p,
+                      tp_launch *launch, tp_vpu_args *args)
+{
+    int64_t rows = p->in_w, height = p->in_h;
+    if (strcmp(node->def->name, "reduce_window") == 0) {
+        rows = p->out_w;
+        height = p->out_h;
+    } else if (is_apart(node, p)) {
+        rows = windows_to_cover(p->in_w, p->pad_w, p->stride_w);
+        height = windows_to_cover(p->in_h, p->pad_h, p->stride_h);
+    }
+    const int64_t nz = p->a * p->m * height;
     tp_vpu_grid grid = tp_vpu_grid_plan(l->options->caps, p->c, rows, nz, 4096);
-    const int64_t numbers[] = {p->m,     p->c,        p->in_h,     p->in_w,      p->out_h,
-                               p->out_w, p->window_h, p->window_w, p->stride_h,  p->stride_w,
-                               p->pad_h, p->pad_w,    nz,          grid.chunk_x, grid.chunk_y};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        tp_vpu_args_add_int(args, numbers[i]);
+    const int64_t geometry[] = {p->m,        p->c,        p->in_h,     p->in_w,
+                                p->out_h,    p->out_w,    p->window_h, p->window_w,
+                                p->stride_h, p->stride_w, p->pad_h,    p->pad_w};
+    for (size_t i = 0; i < sizeof geometry / sizeof geometry[0]; i++)
+        tp_vpu_args_add_int(args, geometry[i]);
+    if (strcmp(node->def->name, "select_and_scatter") == 0) {
+        tp_vpu_args_add_int(args, rows);
+        tp_vpu_args_add_int(args, height);
+    }
+    tp_vpu_args_add_int(args, nz);
+    tp_vpu_args_add_int(args, grid.chunk_x);
+    tp_vpu_args_add_int(args, grid.chunk_y);
     for (int i = 0; i < 3; i++) {
         launch->global[i] = grid.global[i];
         launch->local[i] = grid.local[i];
@@ -112,7 +139,7 @@ tpucl_status tp_lower_window(tp_lowering *l, const tp_cluster *cluster)
 
     tp_launch launch = {.kind = TP_LAUNCH_KERNEL,
                         .label = tp_lower_label(l, cluster),
-                        .options = window_options(l, node),
+                        .options = window_options(l, node, &problem),
                         .entry = node->def->name};
     launch.source = tp_arena_printf(l->fusion->arena, "#include \"window/%s.cl\"\n", launch.entry);
     if (!launch.options || !launch.source) return TPUCL_OUT_OF_MEMORY;
@@ -126,7 +153,7 @@ tpucl_status tp_lower_window(tp_lowering *l, const tp_cluster *cluster)
                     (tp_kernel_arg){.kind = TP_ARG_TENSOR, .tensor = head, .is_written = true});
     launch.bytes += (double)tp_shape_bytes(&node->shape, node->dtype);
     if (node->def->flops) launch.flops = node->def->flops(graph, node);
-    plan_grid(l, &problem, is_gradient, &launch, &args);
+    plan_grid(l, node, &problem, &launch, &args);
     TP_TRY(args.status);
     launch.arg_count = args.count;
     TP_TRY(tp_lower_map_args(l, args.items, args.count, -1, &launch.args));
