@@ -67,7 +67,7 @@ tpucl_status tp_str_parse_uint64(tp_view text, uint64_t *out_value)
 tpucl_status tp_str_parse_int64(tp_view text, int64_t *out_value)
 {
     bool negative = text.length && text.data[0] == '-';
-    uint64_t magnitude;
+    uint64_t magnitude = 0;
     tpucl_status status = parse_digits(text, negative, "an integer", &magnitude);
     if (status != TPUCL_OK) return status;
     if (magnitude > (uint64_t)INT64_MAX + negative)

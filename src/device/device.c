@@ -157,7 +157,7 @@ tpucl_status tp_device_open(const tp_device_list *list, uint32_t index,
                             const tp_device_options *options, tp_device **out_device)
 {
     *out_device = NULL;
-    const tp_listed_device *item;
+    const tp_listed_device *item = NULL;
     TP_TRY(find_usable(list, index, &item));
     return open_adopt(&item->entry, item->id, false, item->entry.selector, &item->entry.caps,
                       options, out_device);
@@ -201,7 +201,7 @@ tpucl_status tp_device_open_split(const tp_device_list *list, uint32_t index, ui
     for (uint32_t i = 0; i < split; i++)
         out_devices[i] = NULL;
     if (split == 1) return tp_device_open(list, index, options, out_devices);
-    const tp_listed_device *item;
+    const tp_listed_device *item = NULL;
     TP_TRY(find_usable(list, index, &item));
     const tp_device_entry *entry = &item->entry;
     TP_TRY(check_split(entry, split));

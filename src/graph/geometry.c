@@ -89,7 +89,7 @@ static tpucl_status read_dimensions(const tp_node *node, const char *name, int32
                                     int32_t *out_dims, int32_t *out_count)
 {
     int64_t values[2 * TP_MAX_RANK];
-    int32_t count;
+    int32_t count = 0;
     TP_TRY(read_ints(node, name, -1, 0, 0, values, &count));
     uint32_t seen = 0;
     for (int32_t i = 0; i < count; i++) {
