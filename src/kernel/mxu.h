@@ -57,7 +57,8 @@ typedef struct tp_mxu_conv {
  * `functions` is put in front of the kernel and defines, for WIDTH in 1 and 16,
  *     void tp_epilogue_1 (TP_EPILOGUE_PARAMS, ulong core, ulong z, ulong m, ulong n, float value);
  *     void tp_epilogue_16(TP_EPILOGUE_PARAMS, ulong core, ulong z, ulong m, ulong n, float16 value);
- * The 16-wide one handles columns n .. n+15, which the caller promises to be inside N. `params` are the
+ * The 16-wide one handles columns n .. n+15, which the caller promises to be inside N. `value` is the finished
+ * product, an f32 value of the graph: flushed. `params` are the
  * kernel parameters (TP_TENSOR(...) list), `pass` the matching argument names; both end up as macros
  * TP_EPILOGUE_PARAMS and TP_EPILOGUE_PASS in front of `functions`. */
 typedef struct tp_mxu_epilogue {
