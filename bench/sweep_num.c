@@ -4,9 +4,10 @@
  *     sweep_num --all              every one of the 2^32 inputs (minutes per function)
  *     sweep_num --step 101 [NAME]  every 101st bit pattern; only the functions named
  *
- * "exact" compares, over the same inputs, the rounding conversions and the integer-corrected square root that
- * devices without a correct one use, with independent computations; "pairs" takes random pairs for pow and
- * the corrected division. Exits 1 if a bound of tests/harness/num_functions.h is exceeded.
+ * "exact" compares, over the same inputs, the rounding conversions and the integer-corrected square
+ * root that devices without a correct one use, with independent computations; "pairs" takes random
+ * pairs for pow and the corrected division. Exits 1 if a bound of tests/harness/num_functions.h is
+ * exceeded.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -88,8 +89,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Random pairs, 2^27 for --all: the corrected division against the hardware's on any operands, pow on pairs
- * whose power neither over- nor underflows by much. */
+/* Random pairs, 2^27 for --all: the corrected division against the hardware's on any operands, pow
+ * on pairs whose power neither over- nor underflows by much. */
 static bool sweep_pairs(void)
 {
     const uint64_t count = ((uint64_t)1 << 27) / step;

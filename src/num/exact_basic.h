@@ -148,10 +148,10 @@ static inline EM_UINT EM(vpu_u32_remainder)(EM_UINT a, EM_UINT b)
     return zero ? a : a % (zero ? EM_U(1u) : b);
 }
 
-/* An f32 from a significand of 25 bits (24 and a guard bit, leading bit set) of a quotient or root cut to
- * that length; exponent is the biased one of the leading bit. Rounding up at a set guard bit is rounding
- * to nearest: neither a quotient nor a root of two 24-bit numbers can end right behind a guard bit of 1
- * (multiplied out, it would have more than 24 bits), so there are no ties. */
+/* An f32 from a significand of 25 bits (24 and a guard bit, leading bit set) of a quotient or root
+ * cut to that length; exponent is the biased one of the leading bit. Rounding up at a set guard bit
+ * is rounding to nearest: neither a quotient nor a root of two 24-bit numbers can end right behind
+ * a guard bit of 1 (multiplied out, it would have more than 24 bits), so there are no ties. */
 static inline EM_FLOAT EM(exact_compose)(EM_UINT significand25, EM_INT exponent, EM_UINT sign)
 {
     const EM_UINT rounded = (significand25 + 1u) >> 1; /* 2^24 carries into the exponent */
@@ -161,9 +161,9 @@ static inline EM_FLOAT EM(exact_compose)(EM_UINT significand25, EM_INT exponent,
     return EM_FROM_BITS(sign | (final_exponent <= 0 ? EM_U(0u) : bounded));
 }
 
-/* a / b for finite non-zero flushed a and b on devices whose own division is only nearly right: their
- * quotient of the significands gives a first guess, and the exact remainder corrects it to the floor
- * (32-bit wrapping arithmetic is enough, because the true remainder is small). */
+/* a / b for finite non-zero flushed a and b on devices whose own division is only nearly right:
+ * their quotient of the significands gives a first guess, and the exact remainder corrects it to
+ * the floor (32-bit wrapping arithmetic is enough, because the true remainder is small). */
 static inline EM_FLOAT EM(divide_corrected)(EM_FLOAT a, EM_FLOAT b)
 {
     const EM_UINT bits_a = EM_BITS(a), bits_b = EM_BITS(b);

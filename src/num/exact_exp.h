@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of exact_math.h: exp and what rests on it.
  *
- * exp: Cody, Waite, "Software manual for the elementary functions" (1980), chapter 6: n = x / log 2 to the
- * nearest integer, r = x - n log 2 in two steps (n * LN2_HIGH is exact, because LN2_HIGH has 15 bits), then
- * exp(r) - 1 = r + r^2 Q(r). Coefficients: tools/fit_exact_math.py. Scaling by 2^n is done on the exponent
- * bits, so that no subnormal arises on the way.
+ * exp: Cody, Waite, "Software manual for the elementary functions" (1980), chapter 6: n = x / log 2
+ * to the nearest integer, r = x - n log 2 in two steps (n * LN2_HIGH is exact, because LN2_HIGH has
+ * 15 bits), then exp(r) - 1 = r + r^2 Q(r). Coefficients: tools/fit_exact_math.py. Scaling by 2^n
+ * is done on the exponent bits, so that no subnormal arises on the way.
  */
 #define EM_LOG2E 0x1.715476p+0f
 #define EM_LN2_HIGH 0x1.62e4p-1f
 #define EM_LN2_LOW 0x1.7f7d1cp-20f
 
-/* y * 2^n for a positive normal y: infinity when too large, zero when the result would be subnormal. */
+/* y * 2^n for a positive normal y: infinity when too large, zero when the result would be
+ * subnormal. */
 static inline EM_FLOAT EM(exact_scale)(EM_FLOAT y, EM_INT n)
 {
     const EM_UINT bits = EM_BITS(y);
@@ -35,8 +36,8 @@ static inline EM_FLOAT EM(exact_exp_poly)(EM_FLOAT r)
     return q * r + 0x1.fffffcp-2f;
 }
 
-/* exp(x) for a finite |x| <= 150. 1 + r + r^2 Q is summed with the rounding errors of r and of 1 + r put
- * back, so that what remains is little more than the last rounding. */
+/* exp(x) for a finite |x| <= 150. 1 + r + r^2 Q is summed with the rounding errors of r and of 1 +
+ * r put back, so that what remains is little more than the last rounding. */
 static inline EM_FLOAT EM(exact_exp_bounded)(EM_FLOAT x)
 {
     const EM_FLOAT n = EM(exact_nearest)(x * EM_LOG2E);
@@ -63,8 +64,8 @@ static inline EM_FLOAT EM(math_exp)(EM_FLOAT x)
     return x != x ? x : y;
 }
 
-/* exp(x) - 1 = 2^n ((1 - 2^-n) + r + r^2 Q), summed as in exact_exp_bounded. Beyond n = 30 the inner sum no
- * longer changes, and below x = -20 the result is -1. */
+/* exp(x) - 1 = 2^n ((1 - 2^-n) + r + r^2 Q), summed as in exact_exp_bounded. Beyond n = 30 the
+ * inner sum no longer changes, and below x = -20 the result is -1. */
 static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
@@ -100,8 +101,8 @@ static inline EM_FLOAT EM(math_tanh)(EM_FLOAT x)
     return f != f ? f : y;
 }
 
-/* 1 / (1 + exp(-x)), for negative x as exp(x) / (1 + exp(x)). The divisor's rounding error is put back:
- * 1 / (1 + e) is y itself for positive x and 1 - y for negative. */
+/* 1 / (1 + exp(-x)), for negative x as exp(x) / (1 + exp(x)). The divisor's rounding error is put
+ * back: 1 / (1 + e) is y itself for positive x and 1 - y for negative. */
 static inline EM_FLOAT EM(math_logistic)(EM_FLOAT x)
 {
     const EM_FLOAT magnitude = EM(exact_clip)(EM(vpu_abs)(x), EM_F(0.0f), EM_F(150.0f));

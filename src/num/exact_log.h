@@ -20,8 +20,8 @@ static inline EM_FLOAT EM(exact_log_tail)(EM_FLOAT f)
     return (f * z) * p - 0.5f * z;
 }
 
-/* k of a positive normal x: m = x * 2^-k is in [sqrt(1/2), sqrt(2)). 0x3f3504f3 are the bits of the f32
- * nearest to sqrt(1/2). */
+/* k of a positive normal x: m = x * 2^-k is in [sqrt(1/2), sqrt(2)). 0x3f3504f3 are the bits of the
+ * f32 nearest to sqrt(1/2). */
 static inline EM_INT EM(exact_log_power)(EM_FLOAT x)
 {
     return (EM_AS_INT(EM_BITS(x)) - 0x3f3504f3) >> 23;
@@ -48,9 +48,9 @@ static inline EM_FLOAT EM(math_log)(EM_FLOAT x)
     return ordinary ? y : special;
 }
 
-/* log(1 + x): u = 1 + x rounded, c its rounding error, both scaled so that u is in the range of log. While
- * u needs no scaling f is x itself and there is no error; otherwise c adds c / u, for which
- * c (1 - f + f^2) is near enough, because |c| < 2^-24. */
+/* log(1 + x): u = 1 + x rounded, c its rounding error, both scaled so that u is in the range of
+ * log. While u needs no scaling f is x itself and there is no error; otherwise c adds c / u, for
+ * which c (1 - f + f^2) is near enough, because |c| < 2^-24. */
 static inline EM_FLOAT EM(math_log1p)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
@@ -73,14 +73,15 @@ static inline EM_FLOAT EM(math_log1p)(EM_FLOAT x)
     return ordinary ? y : special;
 }
 
-/* The upper 12 bits of a's significand; a minus that has 12 bits too, so products of halves are exact. */
+/* The upper 12 bits of a's significand; a minus that has 12 bits too, so products of halves are
+ * exact. */
 static inline EM_FLOAT EM(exact_high)(EM_FLOAT a)
 {
     return EM_FROM_BITS(EM_BITS(a) & 0xfffff000u);
 }
 
-/* a * b - product, exactly, for product = a * b rounded. Dekker, "A floating-point technique for extending
- * the available precision", Numer. Math. 18 (1971). */
+/* a * b - product, exactly, for product = a * b rounded. Dekker, "A floating-point technique for
+ * extending the available precision", Numer. Math. 18 (1971). */
 static inline EM_FLOAT EM(exact_product_error)(EM_FLOAT a, EM_FLOAT b, EM_FLOAT product)
 {
     const EM_FLOAT a_high = EM(exact_high)(a), b_high = EM(exact_high)(b);
@@ -102,9 +103,9 @@ static inline EM_FLOAT EM(exact_exp2)(EM_FLOAT high, EM_FLOAT low)
     return EM(exact_scale)(1.0f + r * p, EM_TO_INT(n));
 }
 
-/* x^y for a positive normal x and a finite y. log2(x) = k + s (C0 + s^2 (C1 + s^2 C(s^2))), s = f / (2 + f)
- * (the series of artanh), C0, C1, s and s^2 as sums of two f32, which gives log2(x) to 2^-34 of itself;
- * times y in the same way. */
+/* x^y for a positive normal x and a finite y. log2(x) = k + s (C0 + s^2 (C1 + s^2 C(s^2))), s = f /
+ * (2 + f) (the series of artanh), C0, C1, s and s^2 as sums of two f32, which gives log2(x) to
+ * 2^-34 of itself; times y in the same way. */
 static inline EM_FLOAT EM(exact_power)(EM_FLOAT x, EM_FLOAT y)
 {
     const EM_INT power = EM(exact_log_power)(x);
@@ -147,7 +148,8 @@ static inline EM_FLOAT EM(exact_power)(EM_FLOAT x, EM_FLOAT y)
 }
 
 /* C's pow (IEEE 754-2019, 9.2.1): x^0 = 1 and 1^y = 1 even for NaN, (-1)^inf = 1; a negative x to a
- * non-integer is NaN, to an odd integer negative; 0 and inf by the limits, odd integers keep the sign. */
+ * non-integer is NaN, to an odd integer negative; 0 and inf by the limits, odd integers keep the
+ * sign. */
 static inline EM_FLOAT EM(math_pow)(EM_FLOAT x, EM_FLOAT y)
 {
     const EM_FLOAT fx = EM(flush)(x), fy = EM(flush)(y);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of exact_math.h: sin and cos of radians, for every f32, and of whole turns for random numbers.
+ * Part of exact_math.h: sin and cos of radians, for every f32, and of whole turns for random
+ * numbers.
  *
- * Reduction: Payne, Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18 (1983): the
- * significand of x times 2/pi in integers, of which only the bits around the quadrant matter. Polynomials:
- * tools/fit_exact_math.py.
+ * Reduction: Payne, Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18
+ * (1983): the significand of x times 2/pi in integers, of which only the bits around the quadrant
+ * matter. Polynomials: tools/fit_exact_math.py.
  */
 
 /* sin(r + r_low) and cos(r + r_low), |r| <= pi/4, r_low below a unit in the last place of r */
@@ -52,10 +53,11 @@ static inline EM_UINT EM(exact_pick)(EM_UINT index, EM_UINT v0, EM_UINT v1, EM_U
 
 /* sin(x + quarters pi/2) for a finite x.
  *
- * x = S 2^(E-31), S of 32 bits with the top bit set. A bit of 2/pi with weight 2^-j contributes a multiple
- * of S 2^(E-31-j), that is of 4 quadrants, if j <= E - 33; so 96 bits A from j = E - 32 on are taken (two
- * words of zeros stand in front of 2/pi for small E), and x 2/pi = S A 2^-94 modulo 4: of the low 96 bits
- * of the product the upper two are the quadrant, and 62 bits of the rest are right. */
+ * x = S 2^(E-31), S of 32 bits with the top bit set. A bit of 2/pi with weight 2^-j contributes a
+ * multiple of S 2^(E-31-j), that is of 4 quadrants, if j <= E - 33; so 96 bits A from j = E - 32 on
+ * are taken (two words of zeros stand in front of 2/pi for small E), and x 2/pi = S A 2^-94 modulo
+ * 4: of the low 96 bits of the product the upper two are the quadrant, and 62 bits of the rest are
+ * right. */
 static inline EM_FLOAT EM(exact_sin_shifted)(EM_FLOAT x, EM_UINT quarters)
 {
     const EM_UINT bits = EM_BITS(x) & 0x7fffffffu;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random numbers of the contract: Philox4x32-10, one source for C11 and OpenCL C 1.2.
  *
- * Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11 (multipliers and Weyl
- * constants are theirs). A block of four words is a bijection of a 128-bit counter under a 64-bit key:
+ * Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11 (multipliers and
+ * Weyl constants are theirs). A block of four words is a bijection of a 128-bit counter under a
+ * 64-bit key:
  *
  *     key      { seed & 0xffffffff, seed >> 32 }
  *     counter  { element / 4, step, core, op }          word element % 4
  *
- * so two different (element, op, core, step) under one seed never share a counter: streams of up to 2^34
- * elements, 2^32 ops, cores and steps cannot overlap. Elements are numbered row-major in the op's own
- * result, as one core sees it; `op` is the random op's number in the graph, `step` the low 32 bits of the
- * step counter. tp_random_index turns an element number into what the functions below take.
+ * so two different (element, op, core, step) under one seed never share a counter: streams of up to
+ * 2^34 elements, 2^32 ops, cores and steps cannot overlap. Elements are numbered row-major in the
+ * op's own result, as one core sees it; `op` is the random op's number in the graph, `step` the low
+ * 32 bits of the step counter. The functions take element / 4 as `block` and element % 4 as `lane`.
  *
  * uniform    (word >> 8) * 2^-24: all multiples of 2^-24 in [0, 1)
  * bernoulli  uniform < p, done on integers: (word >> 8) < tp_bernoulli_threshold(p)
  * normal     Box-Muller on the pair of words (0,1) or (2,3) of the block: r = sqrt(-2 log(u)),
- *            u = ((first >> 8) + 1) * 2^-24 in (0, 1], angle = 2 pi (second >> 8) * 2^-24; the even element
- *            gets r cos(angle), the odd one r sin(angle). Box, Muller: "A note on the generation of random
- *            normal deviates", Ann. Math. Stat. 29 (1958). Largest magnitude sqrt(48 log 2) = 5.77.
+ *            u = ((first >> 8) + 1) * 2^-24 in (0, 1], angle = 2 pi (second >> 8) * 2^-24; the even
+ *            element gets r cos(angle), the odd one r sin(angle). Box, Muller: "A note on the
+ *            generation of random normal deviates", Ann. Math. Stat. 29 (1958). Largest magnitude
+ *            sqrt(48 log 2) = 5.77.
  *
  * A template over EM_WIDTH, like exact_math.h, which it includes.
  */

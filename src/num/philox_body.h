@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Body of philox.h for one EM_WIDTH. Element e of a stream is asked for as block = e / 4, lane = e % 4: two
- * 32-bit numbers hold the 34 bits.
+ * Body of philox.h for one EM_WIDTH. Element e of a stream is asked for as block = e / 4, lane = e
+ * % 4: two 32-bit numbers hold the 34 bits.
  */
 
 /* Key increments: golden ratio, sqrt(3) - 1. */
@@ -21,7 +21,8 @@
 static inline EM_UINT EM(philox_word)(EM_UINT c0, EM_UINT c1, EM_UINT c2, EM_UINT c3, tp_word k0,
                                       tp_word k1, EM_UINT lane)
 {
-    /* Written out: a loop would keep compilers from vectorising the loop over elements around it. */
+    /* Written out: a loop would keep compilers from vectorising the loop over elements around it.
+     */
     TP_PHILOX_ROUND
     TP_PHILOX_ROUND
     TP_PHILOX_ROUND

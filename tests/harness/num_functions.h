@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of elementary functions that the unit tests and bench/sweep_num walk over: the function, a
- * reference in double from the C library (which is good to about one unit of double, far below what can
- * be seen in f32), and the bound that docs/precision.md states, in units in the last place of f32.
+ * The table of elementary functions that the unit tests and bench/sweep_num walk over: the
+ * function, a reference in double from the C library (which is good to about one unit of double,
+ * far below what can be seen in f32), and the bound that docs/precision.md states, in units in the
+ * last place of f32.
  */
 #ifndef TP_TESTS_NUM_FUNCTIONS_H
 #define TP_TESTS_NUM_FUNCTIONS_H
@@ -44,9 +45,10 @@ static const num_unary num_unary_table[] = {
 #define NUM_POW_BOUND_ULP 1.0
 #define NUM_UNARY_COUNT (sizeof num_unary_table / sizeof num_unary_table[0])
 
-/* The distance of `got` from `want` in units in the last place of f32 at `want`. Infinite where no distance
- * makes sense (NaN against a number, wrong infinity, wrong sign of a zero). A result that should be
- * subnormal counts from the zero or the smallest normal number that flushing leaves of it. */
+/* The distance of `got` from `want` in units in the last place of f32 at `want`. Infinite where no
+ * distance makes sense (NaN against a number, wrong infinity, wrong sign of a zero). A result that
+ * should be subnormal counts from the zero or the smallest normal number that flushing leaves of
+ * it. */
 static inline double num_ulp_error(float got, double want)
 {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0.0 : INFINITY;

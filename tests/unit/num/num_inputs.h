@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stratified f32 inputs: both signs, all 256 exponents, the ends of the significand and pseudo-random ones;
- * with `per_stratum` inputs for each exponent and sign. Zeros, infinities, NaNs and subnormals are in it.
+ * Stratified f32 inputs: both signs, all 256 exponents, the ends of the significand and
+ * pseudo-random ones; with `per_stratum` inputs for each exponent and sign. Zeros, infinities, NaNs
+ * and subnormals are in it.
  */
 #ifndef TP_TESTS_NUM_INPUTS_H
 #define TP_TESTS_NUM_INPUTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host bits equal device bits: every function of num/exact_math.h, num/philox.h and kernels/lib, scalar and
- * float16, on every OpenCL device of this machine, over stratified inputs. Division and square root are
- * built twice, with the device's own (where it promises correct ones) and with the integer correction.
- * Raw OpenCL, so that this test depends on the number layer alone.
+ * Host bits equal device bits: every function of num/exact_math.h, num/philox.h and kernels/lib,
+ * scalar and float16, on every OpenCL device of this machine, over stratified inputs. Division and
+ * square root are built twice, with the device's own (where it promises correct ones) and with the
+ * integer correction. Raw OpenCL, so that this test depends on the number layer alone.
  */
 #include <CL/cl.h>
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elementary functions on the host: stated bounds over strata (bench/sweep_num --all takes every input),
- * special values, and the corrected division and square root fed with guesses that are as wrong as the
- * OpenCL specification lets a device be.
+ * The elementary functions on the host: stated bounds over strata (bench/sweep_num --all takes
+ * every input), special values, and the corrected division and square root fed with guesses that
+ * are as wrong as the OpenCL specification lets a device be.
  */
 #include <stdint.h>
 
@@ -254,8 +254,8 @@ static const struct {
     {"normal", normal_of_bits},
 };
 
-/* A processor told to flush subnormals, inputs and results, stands for the devices that have none: the
- * functions must not notice. */
+/* A processor told to flush subnormals, inputs and results, stands for the devices that have none:
+ * the functions must not notice. */
 Test(exact_math, bits_do_not_depend_on_subnormal_hardware)
 {
     static float plain[COUNT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Philox4x32-10 against the known-answer vectors of Random123 (kat_vectors, philox4x32 10), the derived
- * distributions by their definition and by moments, and the streams for being disjoint.
+ * Philox4x32-10 against the known-answer vectors of Random123 (kat_vectors, philox4x32 10), the
+ * derived distributions by their definition and by moments, and the streams for being disjoint.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Orders of summation against golden_reduce.py, which works in rational numbers from the contract's text.
+ * Orders of summation against golden_reduce.py, which works in rational numbers from the contract's
+ * text.
  */
 #include <criterion/criterion.h>
 #include <math.h>
