@@ -16,8 +16,9 @@ static void write_build_options(tp_device *device)
 {
     const tp_device_caps *caps = &device->caps;
     /* Every device from OpenCL 1.2 to 3.0 must accept CL1.2, and our kernels need nothing newer;
-     * without the option strict compilers assume another version. -w: some drivers print warnings to
-     * standard error, which is not ours to fill. The two macros are those of kernels/lib/platform.clh. */
+     * without the option strict compilers assume another version. -w: some drivers print warnings
+     * to standard error, which is not ours to fill. The macros are those of
+     * kernels/lib/platform.clh. */
     snprintf(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s%s",
              caps->fma_is_fast ? "" : " -DTP_SLOW_FMA=1",
              caps->has_correct_divide_sqrt

@@ -51,8 +51,7 @@ static tpucl_status compute(tp_device *device, tp_device_program *program, tp_bu
         cr_assert_eq(out[i], 2.0f * (float)i + 1.0f);
     TP_TRY_GOTO(status, tp_buffer_check_guards(dst), done);
 done:
-    if (status !=
-        TPUCL_OK) { /* host memory of this frame may be in use still; clearing up must not hide why */
+    if (status != TPUCL_OK) { /* this frame may be in use still; clearing up must not hide why */
         tpucl_error record;
         tp_error_capture(&record);
         (void)tp_device_finish(device);
