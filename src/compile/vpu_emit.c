@@ -260,6 +260,12 @@ void tp_vpu_emit_params(const tp_vpu_ir *ir, tp_str_builder *out)
                               tp_vpu_storage_type(ir->slots[i].dtype), i);
 }
 
+void tp_vpu_emit_pass(const tp_vpu_ir *ir, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < ir->slot_count; i++)
+        tp_str_builder_printf(out, "TP_TENSOR_PASS(vpu_t%" PRId32 "), ", i);
+}
+
 void tp_vpu_emit_pointers(const tp_vpu_ir *ir, const char *indent, const char *core,
                           tp_str_builder *out)
 {

@@ -47,6 +47,8 @@ bool tp_vpu_can_widen(const tp_vpu_ir *ir, int32_t var);
 
 /* "TP_TENSOR(float, vpu_t0), TP_TENSOR(ushort, vpu_t1), " for all slots, and the declarations of p0, p1... */
 void tp_vpu_emit_params(const tp_vpu_ir *ir, tp_str_builder *out);
+/* "TP_TENSOR_PASS(vpu_t0), ...": the same names, to hand them on to a function. */
+void tp_vpu_emit_pass(const tp_vpu_ir *ir, tp_str_builder *out);
 void tp_vpu_emit_pointers(const tp_vpu_ir *ir, const char *indent, const char *core,
                           tp_str_builder *out);
 

@@ -96,17 +96,6 @@ static tpucl_status finish_list(tp_str_builder *list, tp_arena *arena, const cha
     return *out_text ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
 }
 
-static void emit_pass(const epilogue_text *text, tp_str_builder *out)
-{
-    const tp_vpu_ir *ir = text->ir;
-    for (int32_t i = 0; i < ir->slot_count; i++)
-        tp_str_builder_printf(out, "TP_TENSOR_PASS(vpu_t%" PRId32 "), ", i);
-    for (int32_t i = 0; i < text->coefs.count; i++)
-        tp_str_builder_printf(out, "%s, ", text->coefs.names[i]);
-    if (ir->uses_random) tp_str_append(out, "vpu_seed, vpu_core_base, vpu_core_step, ");
-    if (ir->uses_random || ir->uses_step) tp_str_append(out, "vpu_step, ");
-}
-
 tpucl_status tp_vpu_epilogue_create(const tp_vpu_target *target, tp_node_id head, int64_t batch,
                                     int64_t m, int64_t n, const tp_node_id *roots,
                                     int32_t root_count, tp_mxu_epilogue *out_epilogue)
@@ -123,7 +112,8 @@ tpucl_status tp_vpu_epilogue_create(const tp_vpu_target *target, tp_node_id head
     tp_vpu_emit_params(text.ir, &params);
     tp_vpu_emit_extra_params(text.ir, &text.coefs, &params);
     TP_TRY(finish_list(&params, target->arena, &out_epilogue->params));
-    emit_pass(&text, &pass);
+    tp_vpu_emit_pass(text.ir, &pass);
+    tp_vpu_emit_extra_pass(text.ir, &text.coefs, &pass);
     TP_TRY(finish_list(&pass, target->arena, &out_epilogue->pass));
     tp_vpu_args args = {.arena = target->arena};
     tp_vpu_args_add_slots(&args, text.ir);

@@ -50,6 +50,14 @@ void tp_vpu_emit_extra_params(const tp_vpu_ir *ir, const tp_vpu_coefs *coefs, tp
     if (ir->uses_random || ir->uses_step) tp_str_append(out, "uint vpu_step, ");
 }
 
+void tp_vpu_emit_extra_pass(const tp_vpu_ir *ir, const tp_vpu_coefs *coefs, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < coefs->count; i++)
+        tp_str_builder_printf(out, "%s, ", coefs->names[i]);
+    if (ir->uses_random) tp_str_append(out, "vpu_seed, vpu_core_base, vpu_core_step, ");
+    if (ir->uses_random || ir->uses_step) tp_str_append(out, "vpu_step, ");
+}
+
 void tp_vpu_args_add_extra(tp_vpu_args *args, const tp_vpu_ir *ir, const tp_vpu_coefs *coefs)
 {
     for (int32_t i = 0; i < coefs->count; i++)

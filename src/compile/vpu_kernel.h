@@ -74,6 +74,8 @@ void tp_vpu_args_add_slots(tp_vpu_args *args, const tp_vpu_ir *ir);
 /* The parameters and arguments behind the tensors: coefficients, random keys and step, as `ir` needs
  * them. Each parameter text ends with ", ". */
 void tp_vpu_emit_extra_params(const tp_vpu_ir *ir, const tp_vpu_coefs *coefs, tp_str_builder *out);
+/* The same names, to hand them on to a function. */
+void tp_vpu_emit_extra_pass(const tp_vpu_ir *ir, const tp_vpu_coefs *coefs, tp_str_builder *out);
 void tp_vpu_args_add_extra(tp_vpu_args *args, const tp_vpu_ir *ir, const tp_vpu_coefs *coefs);
 
 /* Ends a builder; the text lives in `arena`. */

@@ -111,6 +111,15 @@ static bool is_column_form(const tp_reduce_text *text)
     return is_contiguous;
 }
 
+/* Two vectors share the work per row, where columns do not go to waste. */
+static int vectors_for(const tp_reduce_text *text, const tp_device_caps *caps)
+{
+    const int32_t x = text->kept.vars[text->kept.count - 1];
+    const int64_t columns = tp_ix_var_extent(text->ir->index, x);
+    if (caps->type != TP_DEVICE_CPU || columns < 16 || !tp_vpu_can_widen(text->ir, x)) return 0;
+    return columns >= 32 && columns % 32 < 16 ? 2 : 1;
+}
+
 static int64_t lanes_for(int64_t elems)
 {
     int64_t lanes = 1;
@@ -140,8 +149,8 @@ static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, c
     tp_vpu_grid grid = tp_vpu_grid_plan(caps, nx, ny, nz, 16384);
     if (caps->type == TP_DEVICE_CPU) {
         const int64_t wanted = 16384 / per_result > 0 ? 16384 / per_result : 1;
-        grid.chunk_x =
-            text->form == TP_REDUCE_COLUMNS && wanted < text->strip ? text->strip : wanted;
+        const int64_t strip = 16 * text->vectors;
+        grid.chunk_x = strip > 0 ? (wanted + strip - 1) / strip * strip : wanted;
         if (grid.chunk_x > nx) grid.chunk_x = nx > 0 ? nx : 1;
         grid.chunk_y = wanted / grid.chunk_x > 0 ? wanted / grid.chunk_x : 1;
         if (grid.chunk_y > ny) grid.chunk_y = ny > 0 ? ny : 1;
@@ -186,7 +195,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
                            .head_count = problem->head_count,
                            .is_long = is_long,
                            .lanes = lanes_for(problem->reduced_elems),
-                           .strip = target->caps->type == TP_DEVICE_CPU ? TP_VPU_STRIP : 1};
+                           .is_deep = problem->reduced_elems > TP_VPU_LANES};
     TP_TRY(tp_vpu_ir_create(target->arena, target->graph, target->is_stored, &text.ir));
     tp_ix kept[TP_MAX_RANK] = {0};
     TP_TRY(build_operands(problem, &text, kept));
@@ -199,6 +208,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
     text.form = problem->is_arg         ? TP_REDUCE_ARG
                 : is_column_form(&text) ? TP_REDUCE_COLUMNS
                                         : TP_REDUCE_ROWS;
+    if (text.form == TP_REDUCE_COLUMNS) text.vectors = vectors_for(&text, target->caps);
     return make_launch(problem, &text, label, out_launch);
 }
 

@@ -3,11 +3,8 @@
  *
  * Rows: an array of lanes; element k goes to lane k mod 128; then halves are added. Lanes beyond the
  * row's length hold the identity, so the array is only as long as the next power of two: the levels
- * left out would add +0 to sums that started at +0, which changes no bit.
- *
- * Columns: the same tree, but lane after lane, in bit-reversed order, so that the two lanes that are
- * added first (l and l + 64) follow each other: a stack of seven levels replaces the array of lanes,
- * as in a binary counter.
+ * left out would add +0 to sums that started at +0, which changes no bit. Columns:
+ * vpu_reduce_columns.c.
  */
 #include "compile/vpu_reduce_text.h"
 
@@ -91,8 +88,7 @@ tpucl_status tp_reduce_head_init(const tp_graph *graph, tp_node_id id, tp_reduce
     return TPUCL_OK;
 }
 
-/* `text` with $0 and $1 replaced. */
-static void emit_combined(const char *text, const char *a, const char *b, tp_str_builder *out)
+void tp_reduce_emit_combined(const char *text, const char *a, const char *b, tp_str_builder *out)
 {
     for (const char *p = text; *p; p++) {
         if (p[0] == '$' && (p[1] == '0' || p[1] == '1')) {
@@ -104,9 +100,8 @@ static void emit_combined(const char *text, const char *a, const char *b, tp_str
     }
 }
 
-/* "        target = combine(a, b);\n", where %d in a, b and target is the head's number. */
-static void emit_step(const tp_reduce_text *text, const char *indent, const char *target,
-                      const char *a, const char *b, tp_str_builder *out)
+void tp_reduce_emit_step(const tp_reduce_text *text, const char *indent, const char *target,
+                         const char *a, const char *b, tp_str_builder *out)
 {
     for (int32_t i = 0; i < text->head_count; i++) {
         char names[3][64];
@@ -122,7 +117,7 @@ static void emit_step(const tp_reduce_text *text, const char *indent, const char
             names[n][length] = '\0';
         }
         tp_str_builder_printf(out, "%s%s = ", indent, names[0]);
-        emit_combined(text->heads[i].combine, names[1], names[2], out);
+        tp_reduce_emit_combined(text->heads[i].combine, names[1], names[2], out);
         tp_str_append(out, ";\n");
     }
 }
@@ -143,9 +138,8 @@ static tpucl_status name_loops(tp_reduce_text *text)
     return TPUCL_OK;
 }
 
-/* Takes `number` apart into the variables first .. end-1 of a list. */
-static void emit_indexes(const tp_reduce_text *text, const tp_vpu_loops *loops, int32_t end,
-                         const char *number, const char *indent, tp_str_builder *out)
+void tp_reduce_emit_indexes(const tp_reduce_text *text, const tp_vpu_loops *loops, int32_t end,
+                            const char *number, const char *indent, tp_str_builder *out)
 {
     for (int32_t i = 0; i < end; i++) {
         const int64_t below = tp_vpu_loops_extent(text->ir, loops, i + 1, end);
@@ -159,18 +153,26 @@ static void emit_indexes(const tp_reduce_text *text, const tp_vpu_loops *loops, 
     }
 }
 
-static void emit_reduced_indexes(const tp_reduce_text *text, const char *indent,
-                                 tp_str_builder *out)
+void tp_reduce_emit_reduced_indexes(const tp_reduce_text *text, const char *indent,
+                                    tp_str_builder *out)
 {
     if (text->reduced.count > 1)
-        emit_indexes(text, &text->reduced, text->reduced.count, "k", indent, out);
+        tp_reduce_emit_indexes(text, &text->reduced, text->reduced.count, "k", indent, out);
 }
 
-/* Declares the values that the heads reduce. */
-static tpucl_status emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out)
+static tp_vpu_style style_of(tp_reduce_text *text, const char *indent)
 {
-    const tp_vpu_style style = {
-        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
+    return (tp_vpu_style){.width = text->width,
+                          .lane_var =
+                              text->kept.count > 0 ? text->kept.vars[text->kept.count - 1] : -1,
+                          .var_names = text->var_names,
+                          .coefs = &text->coefs,
+                          .indent = indent};
+}
+
+tpucl_status tp_reduce_emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out)
+{
+    const tp_vpu_style style = style_of(text, indent);
     bool *done = TP_ARENA_NEW_ARRAY(text->ir->arena, bool, (size_t)text->ir->value_count + 1);
     if (!done) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < text->head_count; i++)
@@ -182,8 +184,7 @@ static tpucl_status emit_operands(tp_reduce_text *text, const char *indent, tp_s
 static tpucl_status emit_epilogue(tp_reduce_text *text, const char *indent, tp_str_builder *out)
 {
     const tp_vpu_ir *ir = text->ir;
-    const tp_vpu_style style = {
-        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
+    const tp_vpu_style style = style_of(text, indent);
     bool *done = TP_ARENA_NEW_ARRAY(ir->arena, bool, (size_t)ir->value_count + 1);
     if (!done) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < ir->store_count; i++)
@@ -193,10 +194,8 @@ static tpucl_status emit_epilogue(tp_reduce_text *text, const char *indent, tp_s
     return TPUCL_OK;
 }
 
-/* Results in `source` (pattern, # is the head): finishes them into r0, r1, ... and stores, or stores
- * them as partial results of this block. */
-static tpucl_status emit_results(tp_reduce_text *text, const char *indent, const char *source,
-                                 tp_str_builder *out)
+tpucl_status tp_reduce_emit_results(tp_reduce_text *text, const char *indent, const char *source,
+                                    tp_str_builder *out)
 {
     const char *hash = strchr(source, '#');
     for (int32_t i = 0; i < text->head_count; i++) {
@@ -206,23 +205,23 @@ static tpucl_status emit_results(tp_reduce_text *text, const char *indent, const
         if (!value) return TPUCL_OUT_OF_MEMORY;
         if (text->is_long) {
             tp_str_builder_printf(out,
-                                  "%spartial[((ulong)block * %" PRId32 "u + %" PRId32
+                                  "%sVPU_ST_f32(partial, ((ulong)block * %" PRId32 "u + %" PRId32
                                   "u) * (ulong)kept_elems + (ulong)",
                                   indent, text->head_count, i);
             tp_ix_print(text->ir->index, text->ir->values[text->kept_number].index, text->var_names,
                         tp_vpu_coef_name, &text->coefs, out);
             /* All heads of a long reduction have registers of 32 bits: the scratch is as_float. */
-            tp_str_builder_printf(out, "] = VPU_AS_VF(%s);\n", value);
+            tp_str_builder_printf(out, ", VPU_AS_VF(%s));\n", value);
         } else {
             tp_str_builder_printf(out, "%sconst %s r%" PRId32 " = ", indent, head->type, i);
-            emit_combined(head->finish, value, "", out);
+            tp_reduce_emit_combined(head->finish, value, "", out);
             tp_str_append(out, ";\n");
         }
     }
     return text->is_long ? TPUCL_OK : emit_epilogue(text, indent, out);
 }
 
-/* ---- the four forms ---- */
+/* ---- forms (columns: vpu_reduce_columns.c) ---- */
 
 static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
 {
@@ -239,14 +238,14 @@ static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
                           "            VPU_LOOP for (int l = 0; l < count; l++) {\n"
                           "                const vpu_index k = first + l;\n",
                           text->lanes, text->lanes);
-    emit_reduced_indexes(text, "                ", out);
-    TP_TRY(emit_operands(text, "                ", out));
+    tp_reduce_emit_reduced_indexes(text, "                ", out);
+    TP_TRY(tp_reduce_emit_operands(text, "                ", out));
     for (int32_t i = 0; i < text->head_count; i++) {
         char lane[16], value[16];
         snprintf(lane, sizeof lane, "l%d[l]", (int)i);
         snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
         tp_str_builder_printf(out, "                %s = ", lane);
-        emit_combined(text->heads[i].combine, lane, value, out);
+        tp_reduce_emit_combined(text->heads[i].combine, lane, value, out);
         tp_str_append(out, ";\n");
     }
     tp_str_append(out, "            }\n        }\n");
@@ -255,73 +254,10 @@ static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
                               "        for (int other = %" PRId64 "; other > 0; other >>= 1)\n"
                               "            VPU_LOOP for (int l = 0; l < other; l++) {\n",
                               text->lanes / 2);
-        emit_step(text, "                ", "l#[l]", "l#[l]", "l#[l + other]", out);
+        tp_reduce_emit_step(text, "                ", "l#[l]", "l#[l]", "l#[l + other]", out);
         tp_str_append(out, "            }\n");
     }
-    return emit_results(text, "        ", "l#[0]", out);
-}
-
-static int log2_of(int64_t power)
-{
-    int log = 0;
-    while ((int64_t)1 << log < power)
-        log++;
-    return log;
-}
-
-static tpucl_status emit_columns(tp_reduce_text *text, tp_str_builder *out)
-{
-    const int levels = log2_of(text->lanes);
-    for (int32_t i = 0; i < text->head_count; i++)
-        tp_str_builder_printf(
-            out, "        %s s%" PRId32 "[%d][%" PRId64 "], a%" PRId32 "[%" PRId64 "];\n",
-            text->heads[i].type, i, levels + 1, text->strip, i, text->strip);
-    tp_str_builder_printf(out, "        for (uint turn = 0; turn < %" PRId64 "u; turn++) {\n",
-                          text->lanes);
-    tp_str_append(out, "            uint lane = 0;\n");
-    tp_str_builder_printf(out,
-                          "            for (int bit = 0; bit < %d; bit++)\n"
-                          "                lane |= ((turn >> bit) & 1u) << (%d - bit);\n",
-                          levels, levels - 1);
-    tp_str_append(out, "            for (int w = 0; w < width; w++) {\n");
-    for (int32_t i = 0; i < text->head_count; i++)
-        tp_str_builder_printf(out, "                a%" PRId32 "[w] = %s;\n", i,
-                              text->heads[i].identity);
-    tp_str_builder_printf(out,
-                          "            }\n"
-                          "            for (int k = start + (int)lane; k < end; k += %" PRId64
-                          ") {\n",
-                          text->lanes);
-    emit_reduced_indexes(text, "                ", out);
-    tp_str_append(out, "                VPU_LOOP for (int w = 0; w < width; w++) {\n"
-                       "                    const vpu_index x = x0 + w;\n");
-    TP_TRY(emit_operands(text, "                    ", out));
-    for (int32_t i = 0; i < text->head_count; i++) {
-        char sum[16], value[16];
-        snprintf(sum, sizeof sum, "a%d[w]", (int)i);
-        snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
-        tp_str_builder_printf(out, "                    %s = ", sum);
-        emit_combined(text->heads[i].combine, sum, value, out);
-        tp_str_append(out, ";\n");
-    }
-    tp_str_append(out, "                }\n            }\n"
-                       "            int level = 0;\n"
-                       "            for (; (turn >> level) & 1u; level++)\n"
-                       "                VPU_LOOP for (int w = 0; w < width; w++) {\n");
-    emit_step(text, "                    ", "a#[w]", "s#[level][w]", "a#[w]", out);
-    tp_str_append(out, "                }\n"
-                       "            VPU_LOOP for (int w = 0; w < width; w++) {\n");
-    for (int32_t i = 0; i < text->head_count; i++)
-        tp_str_builder_printf(out, "                s%" PRId32 "[level][w] = a%" PRId32 "[w];\n", i,
-                              i);
-    tp_str_append(out, "            }\n        }\n"
-                       "        VPU_LOOP for (int w = 0; w < width; w++) {\n"
-                       "            const vpu_index x = x0 + w;\n");
-    char source[32];
-    snprintf(source, sizeof source, "s#[%d][w]", levels);
-    TP_TRY(emit_results(text, "            ", source, out));
-    tp_str_append(out, "        }\n");
-    return TPUCL_OK;
+    return tp_reduce_emit_results(text, "        ", "l#[0]", out);
 }
 
 static tpucl_status emit_arg(tp_reduce_text *text, tp_str_builder *out)
@@ -330,13 +266,13 @@ static tpucl_status emit_arg(tp_reduce_text *text, tp_str_builder *out)
         tp_str_builder_printf(
             out, "        int best%" PRId32 " = (-2147483647 - 1), at%" PRId32 " = 0;\n", i, i);
     tp_str_append(out, "        for (vpu_index k = 0; k < nk; k++) {\n");
-    emit_reduced_indexes(text, "            ", out);
-    TP_TRY(emit_operands(text, "            ", out));
+    tp_reduce_emit_reduced_indexes(text, "            ", out);
+    TP_TRY(tp_reduce_emit_operands(text, "            ", out));
     for (int32_t i = 0; i < text->head_count; i++) {
         char value[16];
         snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
         tp_str_builder_printf(out, "            const int key%" PRId32 " = ", i);
-        emit_combined(text->heads[i].key, value, "", out);
+        tp_reduce_emit_combined(text->heads[i].key, value, "", out);
         tp_str_builder_printf(out,
                               ";\n            at%" PRId32 " = key%" PRId32 " > best%" PRId32
                               " ? (int)k : at%" PRId32 ";\n"
@@ -345,7 +281,7 @@ static tpucl_status emit_arg(tp_reduce_text *text, tp_str_builder *out)
                               i, i, i, i, i, i, i);
     }
     tp_str_append(out, "        }\n");
-    return emit_results(text, "        ", "at#", out);
+    return tp_reduce_emit_results(text, "        ", "at#", out);
 }
 
 /* The parts arrive as num/reduce.h's tp_tree_push has them. */
@@ -368,7 +304,7 @@ static tpucl_status emit_tree(tp_reduce_text *text, tp_str_builder *out)
     }
     tp_str_append(out, "            int level = 0;\n"
                        "            for (; (block >> level) & 1; level++) {\n");
-    emit_step(text, "                ", "a#", "s#[level]", "a#", out);
+    tp_reduce_emit_step(text, "                ", "a#", "s#[level]", "a#", out);
     tp_str_append(out, "            }\n");
     for (int32_t i = 0; i < text->head_count; i++)
         tp_str_builder_printf(out, "            s%" PRId32 "[level] = a%" PRId32 ";\n", i, i);
@@ -380,9 +316,9 @@ static tpucl_status emit_tree(tp_reduce_text *text, tp_str_builder *out)
         tp_str_builder_printf(out, "        a%" PRId32 " = s%" PRId32 "[level];\n", i, i);
     tp_str_append(out, "        for (level++; (blocks >> level) != 0; level++)\n"
                        "            if ((blocks >> level) & 1) {\n");
-    emit_step(text, "                ", "a#", "s#[level]", "a#", out);
+    tp_reduce_emit_step(text, "                ", "a#", "s#[level]", "a#", out);
     tp_str_append(out, "            }\n");
-    return emit_results(text, "        ", "a#", out);
+    return tp_reduce_emit_results(text, "        ", "a#", out);
 }
 
 /* ---- the kernel around them ---- */
@@ -394,19 +330,65 @@ static const char key_words[] =
     "#define VPU_KEY_MAX(x) ((x) != (x) ? 0x7fffffff : vpu_key(x))\n"
     "#define VPU_KEY_MIN(x) ((x) != (x) ? 0x7fffffff : ~vpu_key(x))\n";
 
-static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *out)
+/* Functions in front of the kernel, and what is inside its loops over z and y. */
+static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *functions, tp_str_builder *body)
 {
     switch (text->form) {
     case TP_REDUCE_COLUMNS:
-        return emit_columns(text, out);
+        return tp_reduce_columns_emit(text, functions, body);
     case TP_REDUCE_ARG:
-        return emit_arg(text, out);
+        tp_str_append(functions, key_words);
+        return emit_arg(text, body);
     case TP_REDUCE_TREE:
-        return emit_tree(text, out);
+        return emit_tree(text, body);
     case TP_REDUCE_ROWS:
     default:
-        return emit_rows(text, out);
+        return emit_rows(text, body);
     }
+}
+
+/* The kernel's first parameters, and the same names for handing on. */
+static void emit_lists(const tp_reduce_text *text, tp_str_builder *params, tp_str_builder *pass)
+{
+    const bool has_partial = text->is_long || text->form == TP_REDUCE_TREE;
+    tp_vpu_emit_params(text->ir, params);
+    tp_vpu_emit_pass(text->ir, pass);
+    if (has_partial) {
+        tp_str_append(params, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
+        tp_str_append(pass, "TP_TENSOR_PASS(vpu_parts), kept_elems, ");
+    }
+    tp_vpu_emit_extra_params(text->ir, &text->coefs, params);
+    tp_vpu_emit_extra_pass(text->ir, &text->coefs, pass);
+}
+
+/* From the opening brace to the loop over x. */
+static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
+{
+    const tp_vpu_ir *ir = text->ir;
+    const bool is_columns = text->form == TP_REDUCE_COLUMNS;
+    tp_str_append(out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
+                       "    const uint core = TP_CORE(nz);\n"
+                       "    int z = (int)TP_CORE_Z(nz);\n");
+    if (is_columns || text->form == TP_REDUCE_ROWS)
+        tp_str_builder_printf(out,
+                              "    const int block = z %% blocks;\n    z /= blocks;\n"
+                              "    const int start = block * %d, end = min(nk, start + %d);\n",
+                              TP_VPU_BLOCK, TP_VPU_BLOCK);
+    if (!is_columns) {
+        if (ir->uses_random)
+            tp_str_append(out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
+        tp_vpu_emit_pointers(ir, "    ", "core", out);
+        if (text->is_long || text->form == TP_REDUCE_TREE)
+            tp_str_append(out, "    global float *partial = TP_AT(vpu_parts, core);\n");
+        tp_reduce_emit_indexes(text, &text->kept, text->kept.count > 2 ? text->kept.count - 2 : 0,
+                               "z", "    ", out);
+    }
+    tp_str_append(out, "    const int x0 = (int)get_global_id(0) * chunk_x;\n"
+                       "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
+                       "    const int x1 = min(x0 + chunk_x, nx), y1 = min(y0 + chunk_y, ny);\n"
+                       "    for (vpu_index y = y0; y < y1; y++)\n");
+    tp_str_append(out, is_columns ? "    {\n        int x = x0;\n"
+                                  : "    for (vpu_index x = x0; x < x1; x++) {\n");
 }
 
 tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
@@ -414,54 +396,31 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
 {
     static const char *const entries[] = {"vpu_reduce_rows", "vpu_reduce_columns", "vpu_argument",
                                           "vpu_reduce_tree"};
-    tp_vpu_ir *ir = text->ir;
+    tp_arena *arena = text->ir->arena;
+    text->width = 1;
     TP_TRY(name_loops(text));
-    tp_str_builder body = {0}, out = {0};
-    const tpucl_status status = emit_form(text, &body);
-    const char *body_text;
-    TP_TRY(tp_vpu_finish_text(&body, ir->arena, &body_text));
+    tp_str_builder functions = {0}, body = {0}, params = {0}, pass = {0}, out = {0};
+    const tpucl_status status = emit_form(text, &functions, &body);
+    emit_lists(text, &params, &pass);
+    const char *functions_text, *body_text, *params_text, *pass_text;
+    TP_TRY(tp_vpu_finish_text(&functions, arena, &functions_text));
+    TP_TRY(tp_vpu_finish_text(&body, arena, &body_text));
+    TP_TRY(tp_vpu_finish_text(&params, arena, &params_text));
+    TP_TRY(tp_vpu_finish_text(&pass, arena, &pass_text));
     TP_TRY(status);
 
-    if (ir->uses_random) tp_str_append(&out, "#define VPU_RANDOM\n");
+    if (text->ir->uses_random) tp_str_append(&out, "#define VPU_RANDOM\n");
     tp_str_builder_printf(&out, "#include \"lib/vpu.clh\"\ntypedef %s vpu_index;\n",
-                          tp_vpu_index_type(ir));
-    if (text->form == TP_REDUCE_ARG) tp_str_append(&out, key_words);
-    tp_str_builder_printf(&out, "kernel void %s(", entries[text->form]);
-    tp_vpu_emit_params(ir, &out);
-    const bool has_partial = text->is_long || text->form == TP_REDUCE_TREE;
-    if (has_partial) tp_str_append(&out, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
-    tp_vpu_emit_extra_params(ir, &text->coefs, &out);
-    tp_str_append(&out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
-                        "    const uint core = (uint)get_global_id(2) / (uint)(nz);\n"
-                        "    int z = (int)((uint)get_global_id(2) % (uint)(nz));\n");
-    if (ir->uses_random)
-        tp_str_append(&out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
-    tp_vpu_emit_pointers(ir, "    ", "core", &out);
-    if (has_partial) tp_str_append(&out, "    global float *partial = TP_AT(vpu_parts, core);\n");
-    if (text->form == TP_REDUCE_ROWS || text->form == TP_REDUCE_COLUMNS)
-        tp_str_builder_printf(&out,
-                              "    const int block = z %% blocks;\n    z /= blocks;\n"
-                              "    const int start = block * %d, end = min(nk, start + %d);\n",
-                              TP_VPU_BLOCK, TP_VPU_BLOCK);
-    const int32_t outer = text->kept.count > 2 ? text->kept.count - 2 : 0;
-    emit_indexes(text, &text->kept, outer, "z", "    ", &out);
-    tp_str_append(&out, "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
-                        "    const int y1 = min(y0 + chunk_y, ny);\n");
+                          tp_vpu_index_type(text->ir));
     if (text->form == TP_REDUCE_COLUMNS)
-        tp_str_builder_printf(&out,
-                              "    const int x_first = (int)get_global_id(0) * chunk_x;\n"
-                              "    const int x_end = min(x_first + chunk_x, nx);\n"
-                              "    for (vpu_index y = y0; y < y1; y++)\n"
-                              "    for (int x0 = x_first; x0 < x_end; x0 += %" PRId64 ") {\n"
-                              "        const int width = min(%" PRId64 ", x_end - x0);\n",
-                              text->strip, text->strip);
-    else
-        tp_str_append(&out, "    const int x0 = (int)get_global_id(0) * chunk_x;\n"
-                            "    const int x1 = min(x0 + chunk_x, nx);\n"
-                            "    for (vpu_index y = y0; y < y1; y++)\n"
-                            "    for (vpu_index x = x0; x < x1; x++) {\n");
+        tp_str_builder_printf(&out, "#define VPU_STRIP_PARAMS %.*s\n#define VPU_STRIP_PASS %.*s\n",
+                              (int)strlen(params_text) - 2, params_text, (int)strlen(pass_text) - 2,
+                              pass_text);
+    tp_str_append(&out, functions_text);
+    tp_str_builder_printf(&out, "kernel void %s(%s", entries[text->form], params_text);
+    emit_kernel_head(text, &out);
     tp_str_append(&out, body_text);
     tp_str_append(&out, "    }\n}\n");
     *out_entry = entries[text->form];
-    return tp_vpu_finish_text(&out, ir->arena, out_source);
+    return tp_vpu_finish_text(&out, arena, out_source);
 }

@@ -8,8 +8,6 @@
 
 #include "compile/vpu_kernel.h"
 
-#define TP_VPU_STRIP 32 /* columns that one turn of a column kernel keeps sums for, on CPUs */
-
 typedef enum tp_reduce_form {
     TP_REDUCE_ROWS,    /* the reduced axis is contiguous: 128 lanes along k */
     TP_REDUCE_COLUMNS, /* a kept axis is contiguous: a strip of columns, lane after lane */
@@ -39,7 +37,9 @@ typedef struct tp_reduce_text {
     bool is_long;        /* stores partial results, one per block of 8192 */
     int32_t kept_number; /* long: value that is the row-major number of the kept element */
     int64_t lanes;       /* a power of two, at most 128 */
-    int64_t strip;
+    bool is_deep;        /* more elements than lanes */
+    int vectors;         /* columns: vectors of 16 in a wide strip, 0: none */
+    int width;           /* lanes of the text that is being written */
     const char *var_names[TP_IX_MAX_VARS];
     tp_vpu_coefs coefs;
 } tp_reduce_text;
@@ -49,5 +49,28 @@ tpucl_status tp_reduce_head_init(const tp_graph *graph, tp_node_id node, tp_redu
 
 tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
                                  const char **out_entry);
+
+/* ---- shared by the forms ---- */
+
+/* vpu_strip_1 and vpu_strip_16 into `functions`, the loops that call them into `body`. */
+tpucl_status tp_reduce_columns_emit(tp_reduce_text *text, tp_str_builder *functions,
+                                    tp_str_builder *body);
+/* `text` with $0 and $1 replaced by a and b. */
+void tp_reduce_emit_combined(const char *text, const char *a, const char *b, tp_str_builder *out);
+/* "target = combine(a, b);" for every head; # in the three is the head's number. */
+void tp_reduce_emit_step(const tp_reduce_text *text, const char *indent, const char *target,
+                         const char *a, const char *b, tp_str_builder *out);
+/* Takes `number` apart into the first `end` variables of a list. */
+void tp_reduce_emit_indexes(const tp_reduce_text *text, const tp_vpu_loops *loops, int32_t end,
+                            const char *number, const char *indent, tp_str_builder *out);
+/* The same for k and the reduced axes. */
+void tp_reduce_emit_reduced_indexes(const tp_reduce_text *text, const char *indent,
+                                    tp_str_builder *out);
+/* Declares the values that the heads reduce. */
+tpucl_status tp_reduce_emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out);
+/* Results in `source` (# is the head's number): finishes them into r0, r1, ..., computes the roots from
+ * them and stores those; or stores them as partial results of this block. */
+tpucl_status tp_reduce_emit_results(tp_reduce_text *text, const char *indent, const char *source,
+                                    tp_str_builder *out);
 
 #endif
