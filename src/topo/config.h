@@ -18,6 +18,7 @@ typedef enum tp_config_loss {
     TP_LOSS_MEAN_SQUARED_ERROR
 } tp_config_loss;
 typedef enum tp_config_optimizer { TP_OPTIMIZER_SGD, TP_OPTIMIZER_ADAM } tp_config_optimizer;
+typedef enum tp_config_schedule { TP_SCHEDULE_CONSTANT, TP_SCHEDULE_COSINE } tp_config_schedule;
 typedef enum tp_config_reduction { TP_REDUCTION_MEAN, TP_REDUCTION_SUM } tp_config_reduction;
 typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
@@ -48,6 +49,7 @@ typedef struct tp_config {
     struct {
         int32_t name;         /* tp_config_optimizer */
         double learning_rate; /* 0: the optimizer's default (Keras: SGD 0.01, Adam 0.001) */
+        int32_t schedule;     /* tp_config_schedule, over all steps of the run */
         double momentum;      /* SGD */
         bool nesterov;        /* SGD */
         double beta_1, beta_2, epsilon; /* Adam */

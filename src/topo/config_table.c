@@ -10,6 +10,7 @@ static const char *const loss_names[] = {"sparse_categorical_crossentropy",
                                          "categorical_crossentropy", "mean_squared_error", NULL};
 static const char *const metric_names[] = {"accuracy", NULL};
 static const char *const optimizer_names[] = {"SGD", "Adam", NULL};
+static const char *const schedule_names[] = {"constant", "cosine", NULL};
 static const char *const reduction_names[] = {"mean", "sum", NULL};
 static const char *const precision_names[] = {"float32", "mixed_bfloat16", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
@@ -41,6 +42,9 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "how weights follow gradients"},
     {"optimizer.learning_rate", TP_CONFIG_DOUBLE, FIELD(optimizer.learning_rate), COUNT(0, 1e6),
      .fallback = "0", .meaning = "step size; 0 is Keras' default: 0.01 for SGD, 0.001 for Adam"},
+    {"optimizer.schedule", TP_CONFIG_CHOICE, FIELD(optimizer.schedule), .choices = schedule_names,
+     .fallback = "\"constant\"",
+     .meaning = "cosine: the rate falls to 0 over the run's steps, as Keras' CosineDecay"},
     {"optimizer.momentum", TP_CONFIG_DOUBLE, FIELD(optimizer.momentum), COUNT(0, 1),
      .fallback = "0", .meaning = "SGD: share of the last step that is kept"},
     {"optimizer.nesterov", TP_CONFIG_BOOL, FIELD(optimizer.nesterov), .fallback = "false",

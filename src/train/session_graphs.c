@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/clock.h"
+#include "optim/schedule.h"
 #include "train/session_internal.h"
 
 static tp_precision product_precision(const tp_config *config)
@@ -114,6 +115,11 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
                                 int64_t batch, tp_graph **out_graph)
 {
     tp_optim_config optimizer = optimizer_of(session->config);
+    tp_optim_cosine cosine = {.decay_steps = session->steps_total};
+    if (session->config->optimizer.schedule == TP_SCHEDULE_COSINE) {
+        optimizer.schedule = tp_optim_cosine_decay;
+        optimizer.schedule_user = &cosine;
+    }
     TP_TRY(tp_optim_check(&optimizer));
     tp_model_train train = {.batch = batch,
                             .loss = session->loss,

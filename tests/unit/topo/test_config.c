@@ -35,6 +35,7 @@ Test(config, defaults)
     cr_assert(c->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && !c->loss.from_logits);
     cr_assert(c->optimizer.name == TP_OPTIMIZER_SGD && c->optimizer.learning_rate == 0);
     cr_assert(c->optimizer.beta_1 == 0.9 && c->optimizer.beta_2 == 0.999);
+    cr_assert(c->optimizer.schedule == TP_SCHEDULE_CONSTANT);
     cr_assert(c->optimizer.epsilon == 1e-7);
     cr_assert(c->precision == -1 && c->matmul_precision == -1 && c->math == -1);
     cr_assert(c->global_batch == 0 && c->per_core_batch == 0);
