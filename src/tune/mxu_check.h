@@ -10,7 +10,7 @@
 
 typedef enum tp_mxu_verdict {
     TP_MXU_PASSED,
-    TP_MXU_WRONG,  /* other bits, or a byte outside of the result changed */
+    TP_MXU_WRONG, /* other bits (fast math: more than rounding off), or a byte outside of the result changed */
     TP_MXU_SKIPPED /* the variant declines the case */
 } tp_mxu_verdict;
 
