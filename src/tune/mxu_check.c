@@ -116,7 +116,7 @@ static tpucl_status judge(check *c, tp_mxu_verdict *out_verdict, char text[TEXT_
     for (int32_t t = 0; t < 3 + c->plan.scratch_count && text[0] == '\0'; t++)
         if (tp_plan_tensor_check(&c->tensors[t]) != TPUCL_OK)
             snprintf(text, TEXT_BYTES, "%.200s", tpucl_last_error()->message);
-    *out_verdict = text[0] == '\0' ? TP_MXU_PASSED : TP_MXU_WRONG;
+    *out_verdict = text[0] != '\0' ? TP_MXU_WRONG : c->is_fast ? TP_MXU_CLOSE : TP_MXU_PASSED;
     return TPUCL_OK;
 }
 

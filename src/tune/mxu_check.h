@@ -9,7 +9,8 @@
 #include "kernel/mxu_cases.h"
 
 typedef enum tp_mxu_verdict {
-    TP_MXU_PASSED,
+    TP_MXU_PASSED, /* every bit */
+    TP_MXU_CLOSE,  /* fast math: within rounding */
     TP_MXU_WRONG, /* other bits (fast math: more than rounding off), or a byte outside of the result changed */
     TP_MXU_SKIPPED /* the variant declines the case */
 } tp_mxu_verdict;

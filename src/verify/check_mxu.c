@@ -19,7 +19,8 @@ tpucl_status tp_check_mxu_case(tp_device *device, const char *variant, const tp_
         return TPUCL_OK;
     }
     snprintf(out_outcome->reason, sizeof out_outcome->reason, "%s", text);
-    if (verdict == TP_MXU_PASSED) out_outcome->status = TP_CHECK_PASSED;
+    if (verdict == TP_MXU_PASSED || verdict == TP_MXU_CLOSE) out_outcome->status = TP_CHECK_PASSED;
+    out_outcome->is_close = verdict == TP_MXU_CLOSE;
     if (verdict == TP_MXU_SKIPPED) out_outcome->status = TP_CHECK_SKIPPED;
     return TPUCL_OK;
 }
