@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_register: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
  * computes  every kind of product, one block of k and one precision pass per unit (operands.clh)
- * layout    B packed by mxu_pack_b: [part][entry][tile][k][TILE_N], f32, rounded, zeros past N.
+ * layout    B packed by mxu_pack_b: [part][entry][tile][k][TILE_N], f32, rounded, zeros past N. With
+ *           B_IS_PACKED 0 B as it is, running along n, N a multiple of TILE_N.
  *           A as it is: a work-group packs the panel that it needs into local memory (panel.clh), so
  *           patches of a convolution are never stored whole. With PANEL_IS_PACKED A is the output of
  *           mxu_pack_a: [unit * entry][panel][...].
@@ -19,6 +20,7 @@
  *           TILE_VECTORS     vectors per row; TILE_N = TILE_VECTORS * VECTOR_WIDTH, a multiple of 16
  *           PANEL_BY_ROW     panel layout, see panel.clh
  *           PANEL_IS_PACKED  1: A comes packed
+ *           B_IS_PACKED      0: B comes as it is (VECTOR_WIDTH 8 or 16), for few panels
  * work      one work-item per group; groups = panels, shares of the tiles of n, units * batch * cores
  * numerics  every output: chunk sums in one register each, from +0 in rising k; chunks added in rising order
  * fallback  mxu_direct for tiny sizes, mxu_reference
@@ -34,6 +36,9 @@
 #endif
 #ifndef PANEL_IS_PACKED
 #define PANEL_IS_PACKED 0
+#endif
+#ifndef B_IS_PACKED
+#define B_IS_PACKED 1
 #endif
 #include "mxu/operands.clh"
 #include "mxu/rows.clh"
@@ -51,28 +56,48 @@ typedef mxu_a_t mxu_source_t;
 
 #define TILE_N (TILE_VECTORS * VECTOR_WIDTH)
 
+#if B_IS_PACKED
+typedef float mxu_b_source_t;
+#else
+typedef mxu_b_t mxu_b_source_t;
+#if VECTOR_WIDTH == 8
+#define MXU_WIDTH 8
+#include "mxu/convert.clh"
+#endif
+#endif
+
 #if VECTOR_WIDTH == 16
 typedef float16 mxu_vector;
-#define LOAD_VECTOR(i, ptr) vload16(i, ptr)
 #elif VECTOR_WIDTH == 8
 typedef float8 mxu_vector;
-#define LOAD_VECTOR(i, ptr) vload8(i, ptr)
 #else
 typedef float4 mxu_vector;
-#define LOAD_VECTOR(i, ptr) vload4(i, ptr)
+#endif
+
+/* Vector i of the current row of B. */
+#if !B_IS_PACKED && VECTOR_WIDTH == 16
+#define B_VECTOR(i) mxu_load_b_v16(b_ptr + 16 * (i), b_part)
+#elif !B_IS_PACKED
+#define B_VECTOR(i) mxu_load_b_v8(b_ptr + 8 * (i), b_part)
+#elif VECTOR_WIDTH == 16
+#define B_VECTOR(i) vload16(i, b_ptr)
+#elif VECTOR_WIDTH == 8
+#define B_VECTOR(i) vload8(i, b_ptr)
+#else
+#define B_VECTOR(i) vload4(i, b_ptr)
 #endif
 
 /* One row of the tile: its accumulators, one step of k, and what becomes of a chunk's sums. `sums` keeps the
  * block's sums in memory; it is touched once in 128 steps. */
 #if TILE_VECTORS == 1
-#define LOAD_B const mxu_vector b0 = LOAD_VECTOR(0, b_ptr);
+#define LOAD_B const mxu_vector b0 = B_VECTOR(0);
 #define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f;
 #define STEP(r)                                                                                    \
     sum_##r##_0 = MXU_FMA((mxu_vector)(a_ptr[r * PANEL_ROW_STEP]), b0, sum_##r##_0);
 #define STORE_FIRST(r) sums[r] = sum_##r##_0;
 #define ADD(r) sums[r] = sums[r] + sum_##r##_0;
 #elif TILE_VECTORS == 2
-#define LOAD_B const mxu_vector b0 = LOAD_VECTOR(0, b_ptr), b1 = LOAD_VECTOR(1, b_ptr);
+#define LOAD_B const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1);
 #define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f;
 #define STEP(r)                                                                                    \
     {                                                                                              \
@@ -88,8 +113,8 @@ typedef float4 mxu_vector;
     sums[2 * r + 1] = sums[2 * r + 1] + sum_##r##_1;
 #else
 #define LOAD_B                                                                                     \
-    const mxu_vector b0 = LOAD_VECTOR(0, b_ptr), b1 = LOAD_VECTOR(1, b_ptr),                       \
-                     b2 = LOAD_VECTOR(2, b_ptr), b3 = LOAD_VECTOR(3, b_ptr);
+    const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1),                       \
+                     b2 = B_VECTOR(2), b3 = B_VECTOR(3);
 #define CLEAR(r)                                                                                   \
     mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f, sum_##r##_2 = 0.0f, sum_##r##_3 = 0.0f;
 #define STEP(r)                                                                                    \
@@ -145,7 +170,7 @@ static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_p
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const float, b), TP_EPILOGUE_PARAMS,
+mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b), TP_EPILOGUE_PARAMS,
              MXU_PARAMS, local float *scratch)
 {
     const uint panel_index = get_group_id(0), m0 = panel_index * TILE_M;
@@ -164,12 +189,19 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const float, b), TP_EPI
                    MXU_A_PART(place.pass));
 #endif
 
+    const uint b_part = MXU_B_PART(place.pass);
     const uint tiles = (size_n + TILE_N - 1) / TILE_N;
     const uint share = (tiles + get_num_groups(1) - 1) / get_num_groups(1);
     const uint first_tile = get_group_id(1) * share, last_tile = min(tiles, first_tile + share);
     for (uint tile = first_tile; tile < last_tile; tile++) {
-        const ulong slice = ((ulong)MXU_B_PART(place.pass) * batch + place.entry) * tiles + tile;
+#if B_IS_PACKED
+        const ulong slice = ((ulong)b_part * batch + place.entry) * tiles + tile, b_step = TILE_N;
         global const float *b_ptr = TP_AT(b, place.core) + (slice * size_k + place.k_begin) * TILE_N;
+#else
+        const ulong b_step = b_stride_inner;
+        global const mxu_b_t *b_ptr = TP_AT(b, place.core) + place.entry * b_stride_batch +
+                                      place.k_begin * b_step + tile * TILE_N;
+#endif
         mxu_vector sums[TILE_M * TILE_VECTORS];
         for (uint chunk = 0; chunk < chunks; chunk++) {
             mxu_panel a_ptr = panel + chunk * PANEL_CHUNK_STEP;
@@ -180,7 +212,7 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const float, b), TP_EPI
                 LOAD_B
                 MXU_ROWS(STEP)
                 a_ptr += PANEL_K_STEP;
-                b_ptr += TILE_N;
+                b_ptr += b_step;
             }
             if (chunk == 0) {
                 MXU_ROWS(STORE_FIRST)

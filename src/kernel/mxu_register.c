@@ -6,7 +6,7 @@
 
 typedef struct tile {
     int rows, vector_width, vectors, columns; /* columns = vectors * vector_width */
-    bool panel_by_row, panel_is_packed;
+    bool panel_by_row, panel_is_packed, b_is_packed;
     int64_t panels, tiles, panel_chunks, panel_bytes;
 } tile;
 
@@ -36,6 +36,23 @@ static int choose_rows(int64_t m, int vector_width)
     return best;
 }
 
+/* Rows for the first layer of an image network: one channel, stride 1. A panel is then a piece of an output
+ * line, so that a tap of it is a piece of an input line; the largest fitting piece, 0 if none is worth it. */
+static int rows_of_line(const tp_mxu_problem *problem, int vector_width)
+{
+    const tp_mxu_conv *c = &problem->conv;
+    if (problem->kind != TP_MXU_CONV || c->in_c != 1 || c->stride_w != 1) return 0;
+    const int most = most_rows(vector_width);
+    for (int rows = most; 2 * rows > most; rows--)
+        if (c->out_w % rows == 0) return rows;
+    return 0;
+}
+
+static bool b_runs_along_n(const tp_mxu_problem *problem)
+{
+    return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
+}
+
 static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *caps)
 {
     tile t = {0};
@@ -52,6 +69,10 @@ static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *cap
         t.panel_by_row = false;
         t.rows = 8;
     }
+    if (rows_of_line(problem, t.vector_width) > 0) {
+        t.panel_by_row = false;
+        t.rows = rows_of_line(problem, t.vector_width);
+    }
     const int64_t longest = problem->k < TP_MXU_K_BLOCK ? problem->k : TP_MXU_K_BLOCK;
     const int64_t pitch = t.panel_by_row ? t.rows : t.rows > 8 ? 16 : 8;
     t.panel_chunks = tp_mxu_ceil_div(longest, TP_MXU_K_CHUNK);
@@ -59,6 +80,9 @@ static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *cap
     t.panel_is_packed = (uint64_t)t.panel_bytes > caps->local_memory_bytes;
     t.panels = tp_mxu_ceil_div(problem->m, t.rows);
     t.tiles = tp_mxu_ceil_div(problem->n, t.columns);
+    /* Packing B reads and writes all of it once; with one or two panels it is not read often enough after. */
+    t.b_is_packed = t.panels > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
+                    !b_runs_along_n(problem);
     return t;
 }
 
@@ -80,8 +104,10 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     TP_TRY(tp_mxu_check_units(builder, out_reason));
     if (*out_reason != NULL) return TPUCL_OK;
     const tile t = choose_tile(problem, builder->caps);
-    TP_TRY(tp_mxu_check_scratch(builder, "packed B", packed_b_bytes(problem, &t), out_reason));
-    if (*out_reason != NULL) return TPUCL_OK;
+    if (t.b_is_packed) {
+        TP_TRY(tp_mxu_check_scratch(builder, "packed B", packed_b_bytes(problem, &t), out_reason));
+        if (*out_reason != NULL) return TPUCL_OK;
+    }
     if (t.panel_is_packed) {
         TP_TRY(tp_mxu_check_scratch(builder, "packed A", packed_a_bytes(problem, &t), out_reason));
         if (*out_reason != NULL) return TPUCL_OK;
@@ -106,15 +132,16 @@ static const char *knobs(const tp_mxu_builder *builder, const tile *t)
 {
     return tp_arena_printf(
         builder->arena,
-        "-DTILE_M=%d -DVECTOR_WIDTH=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPANEL_IS_PACKED=%d",
-        t->rows, t->vector_width, t->vectors, t->panel_by_row, t->panel_is_packed);
+        "-DTILE_M=%d -DVECTOR_WIDTH=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPANEL_IS_PACKED=%d"
+        " -DB_IS_PACKED=%d",
+        t->rows, t->vector_width, t->vectors, t->panel_by_row, t->panel_is_packed, t->b_is_packed);
 }
 
 static tpucl_status pack_b(tp_mxu_builder *builder, const tile *t, int32_t *out_tensor)
 {
     const tp_mxu_problem *problem = builder->problem;
     const tp_mxu_operand b = tp_mxu_operand_b(problem);
-    const bool along_n = problem->kind == TP_MXU_CONV_INPUT_GRAD ? false : b.stride_outer == 1;
+    const bool along_n = b_runs_along_n(problem);
     const bool along_k = problem->kind == TP_MXU_CONV_INPUT_GRAD ? problem->conv.out_c % 16 == 0
                                                                  : b.stride_inner == 1;
     const int64_t parts = tp_mxu_parts(problem);
@@ -227,8 +254,8 @@ static tpucl_status plan(tp_mxu_builder *builder)
 {
     const tp_mxu_problem *problem = builder->problem;
     const tile t = choose_tile(problem, builder->caps);
-    int32_t a = problem->a_tensor, b = 0;
-    TP_TRY(pack_b(builder, &t, &b));
+    int32_t a = problem->a_tensor, b = problem->b_tensor;
+    if (t.b_is_packed) TP_TRY(pack_b(builder, &t, &b));
     if (t.panel_is_packed) TP_TRY(pack_a(builder, &t, &a));
     const char *what = tp_arena_printf(builder->arena, "mxu_register %dx%d", t.rows, t.columns);
     const char *options = knobs(builder, &t);
@@ -240,7 +267,8 @@ static tpucl_status plan(tp_mxu_builder *builder)
         .entry = "mxu_register",
         .global = {(size_t)t.panels, (size_t)choose_shares(builder, &t), 1},
         .local = {1, 1, 1},
-        .bytes = tp_mxu_a_bytes(problem) + packed_b_bytes(problem, &t) + tp_mxu_c_bytes(problem),
+        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_c_bytes(problem) +
+                 (t.b_is_packed ? packed_b_bytes(problem, &t) : tp_mxu_b_bytes(problem)),
     };
     return tp_mxu_add_product(builder, launch, a, b, t.panel_is_packed ? 16 : t.panel_bytes);
 }
