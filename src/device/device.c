@@ -45,24 +45,24 @@ static tpucl_status create_lanes(tp_device *device)
     return TPUCL_OK;
 }
 
-/* PoCL 3.1 reports a command as done a moment before its worker thread lets go of it, and then
- * reads the device through it, which for a sub-device may be freed by then. Commands hold
- * references to their queue, so ours being the last one says that all are gone. */
-static void wait_for_stragglers(const tp_device *device)
+/* Waits for what was enqueued after the close (objects keep their device), and then some: PoCL 3.1
+ * reports a command as done a moment before its worker thread lets go of it, and then reads the
+ * device through it, which for a sub-device may be freed by then, and at the end of the process for
+ * any device. Commands hold references to their queue, so ours being the last one says that all are
+ * gone. */
+static void drain(const tp_device *device, cl_command_queue queue)
 {
     enum { POLLS = 1000 };
     const uint64_t pause_ns = 100000;
-    for (int lane = 0; lane < TP_LANE_COUNT; lane++) {
+    const tp_cl_api *cl = device->cl;
+    (void)cl->Finish(queue);
+    for (int poll = 0; poll < POLLS; poll++) {
         cl_uint references = 0;
-        if (!device->queues[lane]) continue;
-        for (int poll = 0; poll < POLLS; poll++) {
-            if (device->cl->GetCommandQueueInfo(device->queues[lane], CL_QUEUE_REFERENCE_COUNT,
-                                                sizeof references, &references,
-                                                NULL) != CL_SUCCESS ||
-                references <= 1)
-                break;
-            tp_clock_sleep_ns(pause_ns);
-        }
+        if (cl->GetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references,
+                                    NULL) != CL_SUCCESS ||
+            references <= 1)
+            return;
+        tp_clock_sleep_ns(pause_ns);
     }
 }
 
@@ -70,8 +70,13 @@ static void destroy(tp_device *device)
 {
     const tp_cl_api *cl = device->cl;
     tp_build_state_deinit(device);
-    if (device->is_sub_device) wait_for_stragglers(device);
-    for (int lane = 0; lane < (device->has_one_lane ? 1 : TP_LANE_COUNT); lane++)
+    const int queue_count = device->has_one_lane ? 1 : TP_LANE_COUNT;
+    for (int lane = 0; lane < queue_count; lane++)
+        if (device->queues[lane])
+            (void)cl->Flush(device->queues[lane]); /* one may wait for another */
+    for (int lane = 0; lane < queue_count; lane++)
+        if (device->queues[lane]) drain(device, device->queues[lane]);
+    for (int lane = 0; lane < queue_count; lane++)
         if (device->queues[lane]) (void)cl->ReleaseCommandQueue(device->queues[lane]);
     if (device->context) (void)cl->ReleaseContext(device->context);
     if (device->is_sub_device) (void)cl->ReleaseDevice(device->id);
