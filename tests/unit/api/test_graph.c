@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The builder's mistakes, and what is made of a graph for training: run by the reference interpreter, so
- * no device is needed. */
+ * The builder's mistakes, and what is made of a graph for training: run by the reference
+ * interpreter, so no device is needed. */
 #include <criterion/criterion.h>
 #include "api/graph_internal.h"
 #include "reference/reference.h"
@@ -140,8 +140,8 @@ static double output_named(const tp_reference *reference, const tp_graph *graph,
     return 0;
 }
 
-/* One training step of `valid` rows on `cores` cores of ROWS / cores rows each; rows behind them hold
- * `padding`. */
+/* One training step of `valid` rows on `cores` cores of ROWS / cores rows each; rows behind them
+ * hold `padding`. */
 static outcome run_step(int32_t cores, int64_t valid, float padding)
 {
     enum { MAX_CORES = 4 };
