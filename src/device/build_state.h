@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a device keeps about its programs, shared by program_build.c (makes them) and program_save.c
- * (stores binaries in the background). Private to src/device. */
+ * (stores binaries). Private to src/device. */
 #ifndef TP_DEVICE_BUILD_STATE_H
 #define TP_DEVICE_BUILD_STATE_H
 
@@ -8,15 +8,10 @@
 
 typedef struct tp_build_state {
     tp_mutex mutex;              /* guards everything here */
-    tp_cond changed;             /* a program left TP_PROGRAM_BUILDING, or the saver has news */
+    tp_cond changed;             /* a program left TP_PROGRAM_BUILDING */
     tp_mutex compile_mutex;      /* held while compiling with TP_QUIRK_SERIAL_BUILDS */
     tp_device_program *programs; /* each with a reference of the list's own */
     tp_build_stats stats;
-
-    tp_thread *saver; /* started by the first program that is to be saved late */
-    bool saver_stops, saver_hurries;
-    uint32_t saver_pending;    /* programs whose binaries are complete but not stored */
-    uint64_t last_activity_ns; /* when something was compiled last */
 } tp_build_state;
 
 /* Takes the binary from the driver and gives it to the disk cache. */

@@ -63,8 +63,7 @@ struct tp_device_program {
     uint8_t key[TP_SHA256_BYTES];
     char label[64];
     atomic_bool was_used;    /* a kernel of it was launched */
-    bool needs_saving;       /* once its first launch is done; guarded by the build state's mutex */
-    cl_event first_launch;   /* guarded too; NULL: not yet, or nobody needs to know */
+    bool needs_saving;       /* once it was used; guarded by the build state's mutex */
     tp_device_program *next; /* in the device's list */
 };
 
@@ -76,13 +75,9 @@ struct tp_device_kernel {
     char name[128];
 };
 
-/* Sets up and tears down device->build; deinit stops the background saver. */
+/* Sets up and tears down device->build. */
 tpucl_status tp_build_state_init(tp_device *device);
-void tp_build_state_stop(tp_device *device);
 void tp_build_state_deinit(tp_device *device);
-/* The first launch of one of its kernels, which `event` (borrowed) stands for: until it is done the
- * driver may be compiling, after it the binary is complete. */
-void tp_build_state_note_use(tp_device_program *program, tp_event *event);
 
 void tp_device_retain(tp_device *device);
 void tp_device_release(tp_device *device);

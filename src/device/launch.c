@@ -170,21 +170,17 @@ tpucl_status tp_device_kernel_enqueue(tp_device_kernel *kernel, const size_t glo
     }
     if (local) TP_TRY(check_sizes(kernel, global, local));
     tp_lane_prepare_wait(device, lane, wait_count);
-    const bool is_first = !atomic_load(&kernel->program->was_used);
-    cl_event event = NULL; /* the first launch of a program is watched: see program_save.c */
+    cl_event event = NULL;
     const cl_int code = device->cl->EnqueueNDRangeKernel(
         device->queues[lane], kernel->kernel, 3, NULL, global, local, wait_count,
-        wait_count ? tp_cl_events(wait) : NULL, out_event || is_first ? &event : NULL);
+        wait_count ? tp_cl_events(wait) : NULL, out_event ? &event : NULL);
     if (code != CL_SUCCESS) {
         char sizes[160];
         describe_sizes(global, local, sizes, sizeof sizes);
         return TP_CL_FAIL(code, "clEnqueueNDRangeKernel", "kernel '%s', %s, on device %s '%s'",
                           kernel->name, sizes, device->label, device->caps.name);
     }
-    if (is_first) tp_build_state_note_use(kernel->program, (tp_event *)event);
-    if (out_event)
-        *out_event = (tp_event *)event;
-    else
-        tp_event_release((tp_event *)event);
+    atomic_store(&kernel->program->was_used, true);
+    if (out_event) *out_event = (tp_event *)event;
     return tp_lane_after_enqueue(device, lane, out_event);
 }

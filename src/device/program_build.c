@@ -46,7 +46,6 @@ void tp_build_state_deinit(tp_device *device)
 void tp_device_program_drop(tp_device_program *program)
 {
     if (atomic_fetch_sub(&program->references, 1) != 1) return;
-    tp_event_release((tp_event *)program->first_launch);
     if (program->program) (void)program->device->cl->ReleaseProgram(program->program);
     tp_free(program);
 }
@@ -140,7 +139,6 @@ static tpucl_status compile_from_source(tp_device_program *program, const char *
     tp_mutex_lock(&state->mutex);
     state->stats.from_source++;
     state->stats.source_seconds += seconds;
-    state->last_activity_ns = tp_clock_now_ns();
     program->needs_saving = keeps && is_late;
     tp_mutex_unlock(&state->mutex);
     return TPUCL_OK;

@@ -57,10 +57,9 @@ void tp_device_get_build_stats(const tp_device *device, tp_build_stats *out_stat
 /* Drops the memory cache's references. */
 void tp_device_forget_programs(tp_device *device);
 
-/* Programs that were built from source go to the disk cache in the background, at low priority,
- * once nothing was built for a while. This waits until that is done: before measuring anything
- * after a cold start, or to be sure that the next start is warm. Closing a device does not wait;
- * what is not stored by then is stored by a later run. */
+/* Waits for all lanes, then stores the binaries of programs that were built from source and used, where the
+ * driver has them complete only then (PoCL: 0.3 s each). Closing a device does this; no other device of the
+ * same driver should be at work meanwhile. */
 void tp_device_save_programs(tp_device *device);
 
 #endif
