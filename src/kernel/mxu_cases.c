@@ -121,7 +121,7 @@ static float make_value(tp_mxu_fill fill, uint64_t random)
     case TP_MXU_FILL_HUGE:
         return sign * ldexpf(fraction, odd < 4 ? 127 : odd < 32 ? spread : 60 + spread);
     case TP_MXU_FILL_TINY:
-        return sign * ldexpf(fraction, odd < 4 ? -130 : odd < 8 ? 0 : -66 - spread);
+        return sign * ldexpf(fraction, odd < 4 ? -130 : -63 - spread / 2);
     case TP_MXU_FILL_ORDINARY:
     default:
         return sign * ldexpf(fraction, spread - 4);
