@@ -55,8 +55,12 @@ static const char *precision_name(tp_mxu_precision precision)
     return names[precision];
 }
 
-static void hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_BYTES])
+/* Sources as they are used: TPUCL_KERNEL_DIR may stand in for what is embedded. */
+static tpucl_status hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_BYTES])
 {
+    tp_arena *arena = NULL;
+    TP_TRY(tp_arena_create(0, &arena));
+    tpucl_status status = TPUCL_OK;
     tp_sha256 hash;
     char format[16];
     snprintf(format, sizeof format, "verdicts %d", FORMAT);
@@ -66,10 +70,15 @@ static void hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_
     tp_sha256_update_text(&hash, tp_device_identity(device));
     tp_sha256_update_text(&hash, tp_device_build_options(device));
     for (const tp_embedded_file *file = tp_kernel_source_files(); file->name; file++) {
+        const char *text = NULL;
+        status = tp_kernel_source_find(file->name, arena, &text);
+        if (status != TPUCL_OK) break;
         tp_sha256_update_text(&hash, file->name);
-        tp_sha256_update(&hash, file->text, file->length_bytes);
+        tp_sha256_update_text(&hash, text);
     }
+    tp_arena_destroy(arena);
     tp_sha256_finish_hex(&hash, out_hex);
+    return status;
 }
 
 static verdict *find(tp_verdicts *verdicts, const char *key)
@@ -134,7 +143,11 @@ tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts
     *verdicts = (tp_verdicts){.device = device, .progress = progress, .user = user};
     if (folder) {
         char key[TP_SHA256_HEX_BYTES];
-        hash_everything(device, key);
+        tpucl_status status = hash_everything(device, key);
+        if (status != TPUCL_OK) {
+            tp_verdicts_close(verdicts);
+            return status;
+        }
         size_t room = strlen(folder) + sizeof key + 32;
         verdicts->path = tp_alloc(room);
         if (!verdicts->path) {
