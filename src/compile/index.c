@@ -409,7 +409,8 @@ void tp_ix_print(const tp_ix_context *context, tp_ix form, const char *const *va
         tp_str_builder_printf(out, f->constant < 0 ? "(%" PRId64 ")" : "%" PRId64, f->constant);
         return;
     }
-    tp_str_append(out, "(");
+    const bool is_bare = f->term_count == 1 && f->terms[0].coef == 1 && f->constant == 0;
+    tp_str_append(out, is_bare ? "" : "(");
     for (int32_t i = 0; i < f->term_count; i++) {
         const int64_t coef = f->terms[i].coef;
         const int64_t magnitude = coef < 0 ? -coef : coef;
@@ -426,5 +427,5 @@ void tp_ix_print(const tp_ix_context *context, tp_ix form, const char *const *va
     if (f->constant != 0)
         tp_str_builder_printf(out, " %c %" PRId64, f->constant < 0 ? '-' : '+',
                               f->constant < 0 ? -f->constant : f->constant);
-    tp_str_append(out, ")");
+    tp_str_append(out, is_bare ? "" : ")");
 }

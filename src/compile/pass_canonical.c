@@ -4,8 +4,8 @@
  *
  *   identities        reshape, broadcast, transpose, slice, pad, reverse, convert, concatenate that do
  *                     nothing; a reshape of a reshape; bf16 -> f32 -> bf16
- *   constants         element-wise ops of scalar constants are computed; a constant with all elements
- *                     equal becomes a broadcast scalar
+ *   constants         element-wise ops of constants of one value are computed; a constant with all
+ *                     elements equal becomes a broadcast scalar
  *   relu              x > 0 is asked of what is kept anyway: with m = maximum(x, 0), x > 0 exactly when
  *                     m > 0, and, if m is rounded to bf16, exactly when that is > 0, since no positive
  *                     normal number rounds to zero and subnormals do not occur. So x itself can die
@@ -104,7 +104,7 @@ static tp_node_id simplify_convert(const canonical *c, const tp_node *node)
     return new_node(c, first)->dtype == TP_BF16 ? first : TP_NO_NODE;
 }
 
-/* A scalar constant behind broadcasts, reshapes and converts; NULL when it is not one. */
+/* A scalar constant behind broadcasts and reshapes; NULL when it is not one. */
 static const tp_node *splat_of(const canonical *c, tp_node_id id)
 {
     const tp_node *node = new_node(c, id);
@@ -176,32 +176,30 @@ static tp_node_id simplify_constant(canonical *c, const tp_node *node)
     return tp_op_broadcast_in_dim(c->to, value, node->shape, NULL);
 }
 
-static bool is_constant_scalar(const tp_node *node)
-{
-    return is_op(node, "constant") && node->shape.rank == 0;
-}
-
-/* Computes an element-wise op of scalar constants with the op's own evaluation. */
+/* Computes an element-wise op whose operands are all one value, with the op's own evaluation. */
 static tpucl_status fold(canonical *c, const tp_node *node, tp_node_id *out_new)
 {
     *out_new = TP_NO_NODE;
-    if (node->def->op_class != TP_OP_ELEMENTWISE || !node->def->evaluate || node->shape.rank != 0)
-        return TPUCL_OK;
+    if (node->def->op_class != TP_OP_ELEMENTWISE || !node->def->evaluate) return TPUCL_OK;
+    const tp_shape scalar = {0};
     tp_host_tensor inputs[TP_MAX_INPUTS];
     uint32_t value = 0;
     for (int32_t i = 0; i < node->input_count; i++) {
-        const tp_node *in = new_node(c, operand(c, node, i));
-        if (!is_constant_scalar(in)) return TPUCL_OK;
+        const tp_node *in = splat_of(c, operand(c, node, i));
+        if (!in) return TPUCL_OK;
         union {
             const void *from;
             void *to;
         } data = {.from = tp_node_attr(in, "value")->data}; /* evaluation only reads it */
-        inputs[i] = (tp_host_tensor){.dtype = in->dtype, .shape = in->shape, .data = data.to};
+        inputs[i] = (tp_host_tensor){.dtype = in->dtype, .shape = scalar, .data = data.to};
     }
-    tp_host_tensor out = {.dtype = node->dtype, .shape = node->shape, .data = &value};
+    tp_host_tensor out = {.dtype = node->dtype, .shape = scalar, .data = &value};
     const tp_eval_context context = {0};
     TP_TRY(node->def->evaluate(node, inputs, &context, &out));
-    *out_new = tp_op_constant(c->to, node->dtype, node->shape, &value);
+    const tp_node_id folded = tp_op_constant(c->to, node->dtype, scalar, &value);
+    TP_TRY(tp_graph_check(c->to));
+    *out_new =
+        node->shape.rank == 0 ? folded : tp_op_broadcast_in_dim(c->to, folded, node->shape, NULL);
     return TPUCL_OK;
 }
 
@@ -293,6 +291,7 @@ static tpucl_status rewrite_all(canonical *c)
 tpucl_status tp_pass_canonical(const tp_graph *graph, tp_graph **out_graph)
 {
     canonical *c = TP_NEW(canonical);
+    tp_graph *rewritten = NULL;
     tpucl_status status;
     *out_graph = NULL;
     if (!c) return TPUCL_OUT_OF_MEMORY;
@@ -304,8 +303,11 @@ tpucl_status tp_pass_canonical(const tp_graph *graph, tp_graph **out_graph)
     TP_TRY_GOTO(status, rewrite_all(c), done);
     tp_rewrite *const finished = c->rewrite;
     c->rewrite = NULL;
-    TP_TRY_GOTO(status, tp_rewrite_finish(finished, out_graph), done);
+    TP_TRY_GOTO(status, tp_rewrite_finish(finished, &rewritten), done);
+    /* Nodes may have lost their last reader on the way. */
+    TP_TRY_GOTO(status, tp_graph_compact(rewritten, out_graph), done);
 done:
+    tp_graph_destroy(rewritten);
     tp_rewrite_cancel(c->rewrite);
     tp_free(c->previous);
     tp_free(c);
