@@ -65,7 +65,7 @@ static tpucl_status produce(void *user)
 {
     tp_pipeline *pipeline = user;
     const tp_pipeline_options *options = &pipeline->options;
-    tpucl_status status = TPUCL_OK;
+    tpucl_status status = tp_source_wait(pipeline->source);
     uint32_t epoch = options->start_epoch;
     int64_t first_batch = options->start_batch;
     for (; status == TPUCL_OK && (options->epochs == 0 || epoch < options->epochs); epoch++) {

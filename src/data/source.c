@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What all sources share, and arrays of the caller. */
-#include "data/source.h"
+#include "data/source_internal.h"
 
 #include <string.h>
 #include "core/alloc.h"
@@ -12,9 +12,59 @@ int32_t tp_source_find_field(const tp_source *source, const char *name)
     return -1;
 }
 
+tpucl_status tp_source_load_in_background(tp_source *source, tpucl_status (*run)(void *work),
+                                          void *work)
+{
+    tp_source_loader *loader = TP_NEW(tp_source_loader);
+    if (!loader) return TPUCL_OUT_OF_MEMORY;
+    tpucl_status status = tp_mutex_init(&loader->mutex);
+    if (status != TPUCL_OK) {
+        tp_free(loader);
+        return status;
+    }
+    status = tp_thread_create("tpucl read", run, work, &loader->thread);
+    if (status != TPUCL_OK) {
+        tp_mutex_deinit(&loader->mutex);
+        tp_free(loader);
+        return status;
+    }
+    source->loader = loader;
+    return TPUCL_OK;
+}
+
+tpucl_status tp_source_wait(const tp_source *source)
+{
+    tp_source_loader *loader = source->loader;
+    if (!loader) return TPUCL_OK;
+    tp_mutex_lock(&loader->mutex);
+    if (loader->thread) {
+        loader->status = tp_thread_join(loader->thread);
+        loader->thread = NULL;
+        tp_error_capture(&loader->error);
+    } else if (loader->status != TPUCL_OK) {
+        tp_error_restore(&loader->error);
+    }
+    tpucl_status status = loader->status;
+    tp_mutex_unlock(&loader->mutex);
+    return status;
+}
+
+static void destroy_loader(tp_source *source)
+{
+    tpucl_error error; /* what the thread met must not replace the caller's record */
+    if (!source->loader) return;
+    tp_error_capture(&error);
+    tpucl_status ignored = tp_source_wait(source);
+    (void)ignored;
+    tp_error_restore(&error);
+    tp_mutex_deinit(&source->loader->mutex);
+    tp_free(source->loader);
+}
+
 void tp_source_destroy(tp_source *source)
 {
     if (!source) return;
+    destroy_loader(source);
     for (int32_t i = 0; i < source->field_count; i++) {
         tp_free((char *)source->fields[i].name);
         if (!source->is_borrowed) tp_free(source->arrays[i]);

@@ -27,6 +27,7 @@ typedef struct tp_source {
     int64_t example_count;
     void *arrays[TP_SOURCE_MAX_FIELDS]; /* [example_count, shape], row-major; owned */
     bool is_borrowed;                   /* arrays belong to the caller of tp_source_from_arrays */
+    struct tp_source_loader *loader;    /* fills an array in the background; NULL: all is there */
 } tp_source;
 
 /* IDX files (gzip or plain): `inputs` of any rank, u8, gives field "image" (rank 3 gets a channel axis:
@@ -47,6 +48,10 @@ tpucl_status tp_source_open_npy(const char *inputs, const char *labels, tp_sourc
 tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *arrays,
                                    int32_t field_count, int64_t example_count,
                                    tp_source **out_source);
+
+/* Large files go on being read after they were opened and their headers checked: the arrays are complete, or
+ * the reason why not is reported, when this returns. Any number of threads may call it, any number of times. */
+tpucl_status tp_source_wait(const tp_source *source);
 
 void tp_source_destroy(tp_source *source);
 

@@ -57,46 +57,76 @@ static tpucl_status read_header(gzFile file, const char *path, tp_shape *out_sha
     return status;
 }
 
-static tpucl_status read_array(gzFile file, const char *path, tp_file_array *out)
+/* A file behind its header: the elements are still to be read. */
+typedef struct payload {
+    gzFile file;
+    char *path;
+    void *data; /* the array's, borrowed */
+    uint64_t bytes, offset;
+} payload;
+
+static void payload_destroy(payload *work)
 {
+    if (!work) return;
+    if (work->file) gzclose_r(work->file);
+    tp_free(work->path);
+    tp_free(work);
+}
+
+/* Reads the elements and makes sure that nothing follows them; frees `user`. */
+static tpucl_status payload_read(void *user)
+{
+    payload *work = user;
+    char extra;
+    tpucl_status status =
+        read_exactly(work->file, work->path, work->offset, work->data, work->bytes);
+    if (status == TPUCL_OK && gzread(work->file, &extra, 1) == 1)
+        status = TP_FAIL(TPUCL_CORRUPT_DATA,
+                         "'%s' goes on behind the %llu bytes that its header promises", work->path,
+                         (unsigned long long)(work->offset + work->bytes));
+    payload_destroy(work);
+    return status;
+}
+
+/* Reads and checks the header and allocates the array. */
+static tpucl_status payload_open(payload *work, tp_file_array *out)
+{
+    const char *path = work->path;
     uint64_t file_bytes = 0;
+    work->file = gzopen(path, "rb");
+    if (!work->file)
+        return TP_FAIL_CODE(errno == ENOENT ? TPUCL_NOT_FOUND : TPUCL_IO_ERROR, errno,
+                            "'%s' cannot be opened: %s", path, strerror(errno));
+    gzbuffer(work->file, 1u << 18);
     TP_TRY(tp_file_size(path, &file_bytes));
-    TP_TRY(read_header(file, path, &out->shape));
+    TP_TRY(read_header(work->file, path, &out->shape));
     out->dtype = TP_U8;
-    uint64_t bytes = (uint64_t)tp_shape_bytes(&out->shape, TP_U8);
-    if (bytes / MAX_EXPANSION > file_bytes)
+    work->bytes = (uint64_t)tp_shape_bytes(&out->shape, TP_U8);
+    work->offset = 4 + 4u * (unsigned)out->shape.rank;
+    if (work->bytes / MAX_EXPANSION > file_bytes)
         return TP_FAIL(TPUCL_CORRUPT_DATA,
                        "'%s' has %llu bytes and its header promises %llu elements, more than any "
                        "compression yields",
-                       path, (unsigned long long)file_bytes, (unsigned long long)bytes);
-    out->data = tp_alloc(bytes);
+                       path, (unsigned long long)file_bytes, (unsigned long long)work->bytes);
+    out->data = work->data = tp_alloc(work->bytes);
     if (!out->data)
         return TP_FAIL(TPUCL_OUT_OF_MEMORY, "no memory for the %llu bytes of '%s'",
-                       (unsigned long long)bytes, path);
-    uint64_t offset = 4 + 4u * (unsigned)out->shape.rank;
-    TP_TRY(read_exactly(file, path, offset, out->data, bytes));
-    char extra;
-    if (gzread(file, &extra, 1) == 1)
-        return TP_FAIL(TPUCL_CORRUPT_DATA,
-                       "'%s' goes on behind the %llu bytes that its header promises", path,
-                       (unsigned long long)(offset + bytes));
+                       (unsigned long long)work->bytes, path);
     return TPUCL_OK;
 }
 
-static tpucl_status open_array(const char *path, tp_file_array *out)
+/* *out_work is what is left to do: payload_read. On failure out->data is the caller's to free. */
+static tpucl_status open_array(const char *path, tp_file_array *out, payload **out_work)
 {
-    gzFile file = gzopen(path, "rb");
-    if (!file)
-        return TP_FAIL_CODE(errno == ENOENT ? TPUCL_NOT_FOUND : TPUCL_IO_ERROR, errno,
-                            "'%s' cannot be opened: %s", path, strerror(errno));
-    gzbuffer(file, 1u << 18);
-    tpucl_status status = read_array(file, path, out);
-    gzclose_r(file);
+    payload *work = TP_NEW(payload);
+    if (work) work->path = tp_alloc_strdup(path);
+    tpucl_status status = work && work->path ? payload_open(work, out) : TPUCL_OUT_OF_MEMORY;
     if (status != TPUCL_OK) {
-        tp_free(out->data);
-        out->data = NULL;
+        payload_destroy(work);
+        return status;
     }
-    return status;
+    *out_work = work;
+    return TPUCL_OK;
 }
 
 static tpucl_status widen_labels(const char *path, tp_file_array *labels)
@@ -115,19 +145,43 @@ static tpucl_status widen_labels(const char *path, tp_file_array *labels)
     return TPUCL_OK;
 }
 
+/* Small files are read at once, so that what is wrong with them is known before anything else begins. */
+enum { BACKGROUND_BYTES = 8 << 20 };
+
+static tpucl_status read_both(payload **images, payload *labels, tp_file_array *label_array,
+                              const char *labels_path)
+{
+    TP_TRY(payload_read(labels));
+    TP_TRY(widen_labels(labels_path, label_array));
+    if ((*images)->bytes >= BACKGROUND_BYTES) return TPUCL_OK;
+    payload *work = *images;
+    *images = NULL;
+    return payload_read(work);
+}
+
 tpucl_status tp_source_open_idx(const char *inputs_path, const char *labels_path,
                                 tp_source **out_source)
 {
     tp_file_array inputs = {0}, labels = {0};
-    TP_TRY(open_array(inputs_path, &inputs));
-    tpucl_status status = open_array(labels_path, &labels);
-    if (status == TPUCL_OK) status = widen_labels(labels_path, &labels);
+    payload *images = NULL, *rest = NULL;
+    tpucl_status status = open_array(inputs_path, &inputs, &images);
+    if (status == TPUCL_OK) status = open_array(labels_path, &labels, &rest);
+    if (status == TPUCL_OK) status = read_both(&images, rest, &labels, labels_path);
     if (status != TPUCL_OK) {
+        payload_destroy(images);
         tp_free(inputs.data);
         tp_free(labels.data);
         return status;
     }
-    return tp_source_adopt_pair(inputs_path, &inputs, labels_path, &labels, out_source);
+    status = tp_source_adopt_pair(inputs_path, &inputs, labels_path, &labels, out_source);
+    if (status == TPUCL_OK && images) {
+        status = tp_source_load_in_background(*out_source, payload_read, images);
+        if (status == TPUCL_OK) return TPUCL_OK;
+        tp_source_destroy(*out_source);
+        *out_source = NULL;
+    }
+    payload_destroy(images);
+    return status;
 }
 
 static bool has_file(tp_arena *arena, const char *folder, const char *name)

@@ -3,6 +3,7 @@
 #ifndef TP_DATA_SOURCE_INTERNAL_H
 #define TP_DATA_SOURCE_INTERNAL_H
 
+#include "core/thread.h"
 #include "data/source.h"
 
 typedef struct tp_file_array {
@@ -16,5 +17,17 @@ typedef struct tp_file_array {
 tpucl_status tp_source_adopt_pair(const char *inputs_path, tp_file_array *inputs,
                                   const char *labels_path, tp_file_array *labels,
                                   tp_source **out_source);
+
+/* Work that goes on in a thread; `run` fills an array that the source owns. */
+typedef struct tp_source_loader {
+    tp_mutex mutex; /* guards what is below: whoever waits first joins the thread */
+    tp_thread *thread;
+    tpucl_status status;
+    tpucl_error error;
+} tp_source_loader;
+
+/* Starts `run(work)`; takes `work` over only when it succeeds. */
+tpucl_status tp_source_load_in_background(tp_source *source, tpucl_status (*run)(void *work),
+                                          void *work);
 
 #endif

@@ -54,6 +54,13 @@ static tpucl_status open_executor(tp_session *session)
     return tp_executor_create(session->map, &options, &session->executor);
 }
 
+/* Files go on being read while kernels are built. */
+static tpucl_status wait_for_data(const tp_session *session)
+{
+    TP_TRY(tp_source_wait(session->train_source));
+    return session->test_source ? tp_source_wait(session->test_source) : TPUCL_OK;
+}
+
 /* What can be wrong in files and configuration comes before anything is opened or allocated. */
 static tpucl_status create(tp_session *session)
 {
@@ -63,11 +70,15 @@ static tpucl_status create(tp_session *session)
     TP_TRY(count_steps(session));
     TP_TRY(tp_session_build_model(session));
     TP_TRY(tp_session_build_train(session));
-    if (session->options.plan_only) return TPUCL_OK;
-    if (tp_session_is_reference(session)) return tp_session_open_reference(session);
+    if (session->options.plan_only) return wait_for_data(session);
+    if (tp_session_is_reference(session)) {
+        TP_TRY(wait_for_data(session));
+        return tp_session_open_reference(session);
+    }
     TP_TRY(open_devices(session));
     TP_TRY(open_executor(session));
-    return tp_session_load(session, &session->train);
+    TP_TRY(tp_session_load(session, &session->train));
+    return wait_for_data(session);
 }
 
 tpucl_status tp_session_create(const tp_session_options *options, tp_session **out_session)
