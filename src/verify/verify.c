@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "core/clock.h"
+#include "core/str.h"
 #include "verify/graph_cases.h"
 #include "verify/verdicts.h"
 
@@ -112,9 +113,27 @@ static void summarise(const run *r, tp_verify_report *out)
         graphs_agree && (r->options->variant ? !has_close && !out->failed : covers_all_products(r));
 }
 
+/* A name that exists, or none. */
+static tpucl_status check_wanted(const tp_verify_options *options)
+{
+    const char *const *names = tp_mxu_variant_names();
+    size_t count = 0;
+    bool is_known = is_wanted(options, "generated");
+    for (; names[count]; count++)
+        is_known = is_known || is_wanted(options, names[count]);
+    if (is_known) return TPUCL_OK;
+    const char *nearest = tp_str_nearest(options->variant, names, count);
+    return TP_FAIL(
+        TPUCL_INVALID_ARGUMENT,
+        "there is no kernel variant '%s'; did you mean '%s'? 'generated' is the code that "
+        "is generated for graphs",
+        options->variant, nearest ? nearest : names[0]);
+}
+
 tpucl_status tp_verify_run(tp_device *device, const tp_verify_options *options, tp_arena *arena,
                            tp_verify_report *out_report)
 {
+    TP_TRY(check_wanted(options));
     run r = {.device = device, .options = options, .total = count_checks(options)};
     r.checks = TP_ARENA_NEW_ARRAY(arena, tp_verify_check, (size_t)r.total + 1);
     if (!r.checks) return TPUCL_OUT_OF_MEMORY;
