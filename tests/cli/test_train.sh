@@ -95,4 +95,25 @@ run eval run.json --params stopped/params.safetensors --json -
 expect_code 0
 [[ $(digest out) == "$(digest stopped.json)" ]] || fail 'what was kept is not what was reported'
 
+# without an output folder nothing is kept, and the message says so
+current='tpucl train, interrupted without an output folder'
+"$TPUCL" train run.json --epochs 100000 >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+code=$?
+expect_code 5
+expect_in err 'nothing was kept' '--output-dir'
+
+# the reference interpreter computes the same without any device
+run train run.json --steps 3 --json way.json
+OCL_ICD_VENDORS=/nonexistent run train run.json --steps 3 --device reference --json reference.json
+expect_code 0
+expect_in err 'the reference interpreter computes'
+[[ $(digest reference.json) == "$(digest way.json)" ]] || fail 'the interpreter has other bits'
+
 finish
