@@ -124,16 +124,23 @@ static bool is_zero(const canonical *c, tp_node_id id)
     return true;
 }
 
-/* maximum(x, 0) in the new graph, among nodes made so far; TP_NO_NODE. */
+static bool is_relu_of(const canonical *c, tp_node_id id, tp_node_id x)
+{
+    const tp_node *node = new_node(c, id);
+    if (!is_op(node, "maximum")) return false;
+    return (node->inputs[0] == x && is_zero(c, node->inputs[1])) ||
+           (node->inputs[1] == x && is_zero(c, node->inputs[0]));
+}
+
+/* maximum(x, 0) in the new graph, among nodes made so far: x itself when it is one; TP_NO_NODE. */
 static tp_node_id find_relu(const canonical *c, tp_node_id x)
 {
-    for (tp_node_id id = c->to->node_count - 1; id > x; id--) {
-        const tp_node *node = new_node(c, id);
-        if (!is_op(node, "maximum")) continue;
-        if ((node->inputs[0] == x && is_zero(c, node->inputs[1])) ||
-            (node->inputs[1] == x && is_zero(c, node->inputs[0])))
-            return id;
-    }
+    const tp_node *node = new_node(c, x);
+    if (is_op(node, "maximum") &&
+        (is_relu_of(c, x, node->inputs[0]) || is_relu_of(c, x, node->inputs[1])))
+        return x;
+    for (tp_node_id id = c->to->node_count - 1; id > x; id--)
+        if (is_relu_of(c, id, x)) return id;
     return TP_NO_NODE;
 }
 
@@ -157,7 +164,8 @@ static tp_node_id simplify_compare(canonical *c, const tp_node *node)
     const tp_node_id relu = find_relu(c, x);
     if (relu == TP_NO_NODE) return TP_NO_NODE;
     const tp_node_id rounded = find_bf16(c, relu);
-    if (rounded == TP_NO_NODE) return tp_op_compare(c->to, "GT", relu, zero);
+    if (rounded == TP_NO_NODE)
+        return relu == x ? TP_NO_NODE : tp_op_compare(c->to, "GT", relu, zero);
     return tp_op_compare(c->to, "GT", rounded, tp_op_fill(c->to, TP_BF16, node->shape, 0));
 }
 

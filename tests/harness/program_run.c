@@ -32,8 +32,14 @@ static tpucl_status compile(const tp_graph *graph, const program_run_options *op
                             tp_program **out_program)
 {
     const tp_mxu_allow allow = {.forced = options->forced_variant};
+    tp_device_caps caps = *tp_device_get_caps(program_run_device());
+    if (options->as_gpu) {
+        caps.type = TP_DEVICE_GPU;
+        caps.local_memory_is_ordinary = false;
+        caps.preferred_float_vector = 1;
+    }
     const tp_compile_options compile_options = {.name = "test",
-                                                .caps = tp_device_get_caps(program_run_device()),
+                                                .caps = &caps,
                                                 .allow = options->forced_variant ? &allow : NULL,
                                                 .max_slab_segment_bytes =
                                                     options->max_slab_segment_bytes,

@@ -25,6 +25,7 @@ static void run_seed(uint32_t seed)
                                      .wave_cores = seed % 5 == 0   ? 1
                                                    : seed % 5 == 1 ? 3
                                                                    : 0,
+                                     .as_gpu = seed % 11 == 3 || getenv("FUZZ_AS_GPU"),
                                      .seed = seed + 1,
                                      .int_limit = 5};
     char text[2048];

@@ -141,3 +141,14 @@ Test(model_step, convnet_in_float32)
                           .is_float32 = true,
                           .run = {.cores = 2, .seed = 11}});
 }
+
+Test(model_step, convnet_compiled_as_for_a_gpu)
+{
+    run_case(&(step_case){.layers = convnet,
+                          .image = {8, 9, 2},
+                          .image_rank = 3,
+                          .image_dtype = TP_F32,
+                          .batch = 3,
+                          .optimizer = TP_OPTIM_ADAM,
+                          .run = {.cores = 2, .seed = 12, .as_gpu = true}});
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What becomes one launch, what is kept in memory, where it lies. No device: capabilities are described.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+#include "../model/model_run.h"
+#include "compile/compile.h"
+#include "harness/sample_graph.h"
+
+static const tp_device_caps cpu = {.name = "described",
+                                   .type = TP_DEVICE_CPU,
+                                   .compute_units = 2,
+                                   .max_work_group_size = 4096,
+                                   .max_work_item_sizes = {4096, 4096, 4096},
+                                   .memory_bytes = (uint64_t)8 << 30,
+                                   .max_allocation_bytes = (uint64_t)2 << 30,
+                                   .local_memory_bytes = 512 << 10,
+                                   .local_memory_is_ordinary = true,
+                                   .preferred_float_vector = 16,
+                                   .fma_is_fast = true,
+                                   .has_denormals = true,
+                                   .has_correct_divide_sqrt = true};
+
+static tp_program *compiled(const tp_graph *graph, uint64_t max_segment_bytes)
+{
+    const tp_compile_options options = {
+        .name = "test", .caps = &cpu, .max_slab_segment_bytes = max_segment_bytes};
+    tp_program *program = NULL;
+    cr_assert_eq(tp_compile(graph, &options, &program), TPUCL_OK, "%s",
+                 tpucl_last_error()->message);
+    return program;
+}
+
+static int32_t count_entries(const tp_program *program, const char *entry)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < program->launch_count; i++)
+        count += strcmp(program->launches[i].entry, entry) == 0;
+    return count;
+}
+
+static int32_t count_products(const tp_program *program)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < program->launch_count; i++)
+        count += strncmp(program->launches[i].entry, "mxu_", 4) == 0 &&
+                 strncmp(program->launches[i].entry, "mxu_pack", 8) != 0;
+    return count;
+}
+
+static const tp_sample_options sample = {128, 784, 512, 10, 8, 0.1, 0.25};
+
+Test(fusion, an_mlp_step_is_few_launches)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    /* Two forward, one gradient of the hidden layer, two of weights. */
+    cr_assert_eq(count_products(program), 5);
+    /* Maximum; sum and chosen logit together; mean loss. */
+    cr_assert_eq(count_entries(program, "vpu_reduce_rows"), 3);
+    /* Two biases' gradients. */
+    cr_assert_eq(count_entries(program, "vpu_reduce_columns"), 2);
+    /* The logits' gradient; four updates; the loss. */
+    cr_assert_eq(count_entries(program, "vpu_map"), 6);
+    cr_assert_eq(count_entries(program, "vpu_copy"), 0);
+    cr_assert_eq(program->segment_count, 3);
+    cr_assert(!program->is_resident && program->is_exact);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(fusion, masks_are_not_stored)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    for (int32_t i = 0; i < program->buffer_count; i++)
+        cr_assert(program->buffers[i].dtype != TP_PRED, "'%s' is a stored mask",
+                  program->buffers[i].name);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(fusion, hidden_activations_are_stored_once_as_bf16)
+{
+    tp_graph *graph = tp_sample_graph(&(tp_sample_options){128, 784, 512, 10, 8, 0.1, 0});
+    tp_program *program = compiled(graph, 0);
+    int32_t f32_count = 0, bf16_count = 0;
+    for (int32_t i = 0; i < program->buffer_count; i++) {
+        const tp_program_buffer *buffer = &program->buffers[i];
+        if (buffer->space != TP_SPACE_CORE || buffer->shape.rank != 2 ||
+            buffer->shape.dims[0] != 128 || buffer->shape.dims[1] != 512)
+            continue;
+        f32_count += buffer->dtype == TP_F32;
+        bf16_count += buffer->dtype == TP_BF16;
+    }
+    /* The relu's result, and the gradient at the layer's output, which the bias wants in f32. */
+    cr_assert_eq(bf16_count, 1);
+    cr_assert_eq(f32_count, 1);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(fusion, updates_are_written_in_place)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    int32_t written = 0;
+    for (int32_t i = 0; i < program->launch_count; i++)
+        for (int32_t a = 0; a < program->launches[i].arg_count; a++) {
+            const tp_kernel_arg *arg = &program->launches[i].args[a];
+            if (arg->kind == TP_ARG_TENSOR && arg->is_written &&
+                program->buffers[arg->tensor].space == TP_SPACE_VARIABLE)
+                written++;
+        }
+    cr_assert_eq(written, 4);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+/* Adam on four variables: one launch each for weight and both slots, one for all scalars. */
+Test(fusion, an_optimizer_step_is_one_launch_per_variable)
+{
+    tp_model *model = model_of("{\"type\": \"Dense\", \"units\": 64, \"activation\": \"relu\"},"
+                               "{\"type\": \"Dense\", \"units\": 10}",
+                               f32_input(1, (int64_t[]){100}), &mixed_options);
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAM);
+    const tp_cross_shard shards = {.shards = 8};
+    const tp_model_train train = {32, TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true,
+                                  &optimizer, &shards};
+    tp_graph *graph = NULL;
+    EXPECT_OK(tp_model_build_train(model, &train, &graph));
+    tp_program *program = compiled(graph, 0);
+    const tp_program_segment *last = &program->segments[program->segment_count - 1];
+    cr_assert(!last->is_per_core);
+    cr_assert(last->launch_count <= 6, "%d launches", last->launch_count);
+    cr_assert_eq(count_entries(program, "vpu_copy"), 0);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+    tp_model_destroy(model);
+}
+
+/* One packed form of a weight, however many products ask for it; made once per step. */
+Test(fusion, packed_weights_stand_once_per_device)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    const tp_program_segment *first = &program->segments[0];
+    cr_assert(!first->is_per_core);
+    for (int32_t i = 0; i < first->launch_count; i++)
+        cr_assert_str_eq(program->launches[i].entry, "mxu_pack_b");
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(fusion, sums_lie_side_by_side_in_core_and_replicated_memory)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    const tp_program_segment *segment = &program->segments[1];
+    cr_assert(segment->is_per_core && segment->has_reduce);
+    const uint64_t bytes = (784 * 512 + 512 + 512 * 10) * 4; /* and two of less than a line */
+    cr_assert(segment->reduce.elems * 4 >= bytes + 40 + 4);
+    cr_assert(segment->reduce.elems * 4 <= bytes + 5 * TP_PROGRAM_ALIGN_BYTES);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(memory, buffers_are_spread_over_slab_segments)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    /* All gradients together need 1.6 MB; with them nothing else fits. */
+    tp_program *program = compiled(graph, 1700 << 10);
+    cr_assert(program->core_slab_segments > 1, "%d segments", program->core_slab_segments);
+    for (int32_t s = 0; s < program->core_slab_segments; s++)
+        cr_assert(program->core_bytes[s] <= 1700 << 10);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+Test(memory, a_buffer_too_large_for_the_device_is_named)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    const tp_compile_options options = {
+        .name = "small", .caps = &cpu, .max_slab_segment_bytes = 100 << 10};
+    tp_program *program = NULL;
+    cr_assert_eq(tp_compile(graph, &options, &program), TPUCL_OUT_OF_DEVICE_MEMORY);
+    cr_assert_null(program);
+    cr_assert(strstr(tpucl_last_error()->message, "at most 102400 at once"), "%s",
+              tpucl_last_error()->message);
+    tp_graph_destroy(graph);
+}
+
+Test(memory, the_plan_wastes_little)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *program = compiled(graph, 0);
+    cr_assert_eq(program->core_slab_segments, 1);
+    cr_assert(program->core_bytes[0] <= program->peak_core_bytes + program->peak_core_bytes / 10,
+              "%llu bytes for a peak of %llu", (unsigned long long)program->core_bytes[0],
+              (unsigned long long)program->peak_core_bytes);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
+/* Compiling twice gives the same program: nothing depends on addresses. */
+Test(compile, is_deterministic)
+{
+    tp_graph *graph = tp_sample_graph(&sample);
+    tp_program *a = compiled(graph, 0), *b = compiled(graph, 0);
+    const char *text_a = NULL, *text_b = NULL;
+    EXPECT_OK(tp_program_print(a, a->arena, &text_a));
+    EXPECT_OK(tp_program_print(b, b->arena, &text_b));
+    cr_assert_str_eq(text_a, text_b);
+    for (int32_t i = 0; i < a->launch_count; i++)
+        cr_assert_str_eq(a->launches[i].source, b->launches[i].source);
+    tp_program_destroy(a);
+    tp_program_destroy(b);
+    tp_graph_destroy(graph);
+}
