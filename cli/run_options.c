@@ -41,6 +41,16 @@ static void add_text(overrides *list, const char *key, const char *value)
     list->items[list->count++] = text;
 }
 
+/* Kernels are built when they are first needed, the evaluation's during training: so this
+ * outlives the calls. */
+static tp_ui_progress building;
+
+static void on_building(void *user, const char *what, int32_t done, int32_t total)
+{
+    if (done <= 1) memset(user, 0, sizeof building);
+    tp_ui_progress_draw(user, total ? "building kernels" : "", done, total, 0, "", what);
+}
+
 tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run)
 {
     static overrides list; /* large for a stack, and there is one run in a process */
@@ -60,7 +70,11 @@ tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, t
     options.device = values->device;
     options.split = (int32_t)values->split;
     options.synchronous = values->synchronous;
-    return tpucl_run_create(&options, out_run);
+    options.building = on_building;
+    options.building_user = &building;
+    tpucl_status status = tpucl_run_create(&options, out_run);
+    tp_ui_progress_clear();
+    return status;
 }
 
 static void print_devices(const tpucl_run *run, int32_t count)

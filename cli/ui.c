@@ -151,12 +151,35 @@ void tp_ui_progress_clear(void)
     line_is_drawn = false;
 }
 
+enum { LINE_BYTES = 512 };
+
+/* "epoch 1/10 [=====      ]  42%  12.3k examples/s  left 0:05  loss 0.31" */
+static void format_progress(const tp_ui_progress *progress, const char *label, int64_t done,
+                            int64_t total, double units_per_second, const char *unit,
+                            const char *detail, char out_line[LINE_BYTES])
+{
+    enum { BAR = 24 };
+    int64_t worked = done - progress->begin_done;
+    double elapsed = (double)(progress->drawn_ns - progress->begin_ns) * 1e-9;
+    double left = worked > 0 ? elapsed / (double)worked * (double)(total - done) : 0;
+    int filled = (int)(done * BAR / total);
+    char bar[BAR + 1], speed[64] = "", eta[TP_UI_TEXT_BYTES], rate[TP_UI_TEXT_BYTES];
+    memset(bar, ' ', BAR);
+    memset(bar, '=', (size_t)filled);
+    bar[BAR] = '\0';
+    if (units_per_second > 0)
+        snprintf(speed, sizeof speed, "  %s %s/s", tp_ui_count(units_per_second, rate), unit);
+    snprintf(out_line, LINE_BYTES, "%s [%s] %3d%%%s  left %s  %s", label, bar,
+             (int)(done * 100 / total), speed, worked > 0 ? tp_ui_duration(left, eta) : "?",
+             detail);
+}
+
 void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t done, int64_t total,
                          double units_per_second, const char *unit, const char *detail)
 {
-    enum { BAR = 24 };
     const uint64_t redraw_ns = 100000000; /* ten times a second is smooth and costs nothing */
     uint64_t now = now_ns();
+    char line[LINE_BYTES];
     if (!isatty(STDERR_FILENO)) return;
     if (!progress->begin_ns) {
         progress->begin_ns = now;
@@ -164,20 +187,10 @@ void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t do
     }
     if (progress->drawn_ns && now - progress->drawn_ns < redraw_ns && done < total) return;
     progress->drawn_ns = now;
-
-    int64_t worked = done - progress->begin_done;
-    double elapsed = (double)(now - progress->begin_ns) * 1e-9;
-    double left = worked > 0 ? elapsed / (double)worked * (double)(total - done) : 0;
-    int filled = total > 0 ? (int)(done * BAR / total) : 0;
-    char bar[BAR + 1], line[512], speed[64] = "", eta[TP_UI_TEXT_BYTES], rate[TP_UI_TEXT_BYTES];
-    memset(bar, ' ', BAR);
-    memset(bar, '=', (size_t)filled);
-    bar[BAR] = '\0';
-    if (units_per_second > 0)
-        snprintf(speed, sizeof speed, "  %s %s/s", tp_ui_count(units_per_second, rate), unit);
-    snprintf(line, sizeof line, "%s [%s] %3d%%%s  left %s  %s", label, bar,
-             total > 0 ? (int)(done * 100 / total) : 0, speed,
-             worked > 0 ? tp_ui_duration(left, eta) : "?", detail);
+    if (total > 0)
+        format_progress(progress, label, done, total, units_per_second, unit, detail, line);
+    else
+        snprintf(line, sizeof line, "%s", detail);
     fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
     fflush(stderr);
     line_is_drawn = true;

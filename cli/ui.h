@@ -36,7 +36,7 @@ typedef struct tp_ui_progress { /* zero-initialise */
 } tp_ui_progress;
 
 /* `done` of `total` units of work; `label` in front, `detail` ("loss 0.31") behind. A rate of 0
- * is left out. */
+ * is left out; while `total` is 0, only the detail is shown. */
 void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t done, int64_t total,
                          double units_per_second, const char *unit, const char *detail);
 /* Clears the line. */

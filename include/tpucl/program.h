@@ -38,7 +38,9 @@ typedef struct tpucl_program_stats {
     bool exact; /* every launch follows the numeric contract */
 } tpucl_program_stats;
 
-/* Compiles a graph; reports the first mistake made while it was built. `options` may be NULL. */
+/* Compiles a graph; reports the first mistake made while it was built. `options` may be NULL. The
+ * first use of a device takes a while, because kernels are checked on it before they are used;
+ * TPUCL_NOT_EXACT when it does not reproduce the contract. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_program_compile(tpucl_runtime *runtime,
                                                               const tpucl_graph *graph,
                                                               const tpucl_program_options *options,

@@ -23,6 +23,10 @@ typedef struct tpucl_run_options {
     const char *device; /* as in tpucl_runtime_options; these three win over the topology's */
     int32_t split;
     bool synchronous;
+    /* Called while kernels are checked and built, which takes a while the first time on a device; `total`
+     * is 0 while it is not known. From any thread, never two at once. May be NULL. */
+    void (*building)(void *user, const char *what, int32_t done, int32_t total);
+    void *building_user;
 } tpucl_run_options;
 
 static inline tpucl_run_options tpucl_run_options_default(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiling a graph for a runtime's devices. */
+ * Compiling a graph for a runtime's devices, with kernels that were verified there. */
 #include "api/program_internal.h"
 
-#include "compile/compile.h"
 #include "core/alloc.h"
+#include "verify/compile_verified.h"
 
 static tpucl_status compile_for_devices(tpucl_program *program, const tp_graph *graph,
                                         const char *name, bool fast, tp_api_programs *out)
@@ -17,8 +17,12 @@ static tpucl_status compile_for_devices(tpucl_program *program, const tp_graph *
             if (!memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps))
                 out->items[d] = out->items[other];
         if (out->items[d]) continue;
-        tp_compile_options options = {.caps = caps, .name = name, .is_fast_math = fast};
-        TP_TRY(tp_compile(graph, &options, &out->items[d]));
+        const tp_program_cache *cache = program->runtime->cache;
+        tp_compile_verified_options options = {.name = name,
+                                               .is_fast_math = fast,
+                                               .cache_folder =
+                                                   cache ? tp_program_cache_folder(cache) : NULL};
+        TP_TRY(tp_compile_verified(graph, map->devices[d], &options, &out->items[d]));
     }
     return TPUCL_OK;
 }

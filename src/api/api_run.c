@@ -69,6 +69,13 @@ static tpucl_status fill_info(tpucl_run *run)
     return TPUCL_OK;
 }
 
+static void on_build(const tp_build_progress *progress, void *user)
+{
+    const tpucl_run *run = user;
+    run->building(run->building_user, progress->label, (int32_t)progress->done,
+                  (int32_t)progress->total);
+}
+
 tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_run)
 {
     TP_API_NEED(out_run);
@@ -78,8 +85,13 @@ tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_
     tpucl_run *run = TP_NEW(tpucl_run);
     if (!run) return TPUCL_OUT_OF_MEMORY;
     tpucl_status status;
-    tp_session_options session = {
-        .selector = all.device, .split = all.split, .synchronous = all.synchronous};
+    run->building = all.building;
+    run->building_user = all.building_user;
+    tp_session_options session = {.selector = all.device,
+                                  .split = all.split,
+                                  .synchronous = all.synchronous,
+                                  .build_progress = all.building ? on_build : NULL,
+                                  .build_user = run};
     TP_TRY_GOTO(status, tp_arena_create(0, &run->arena), failed);
     TP_TRY_GOTO(status, read_config(&all, &session.config), failed);
     TP_TRY_GOTO(status, tp_session_create(&session, &run->session), failed);

@@ -14,6 +14,8 @@ struct tpucl_run {
     tpucl_run_result result; /* of the last training; `epochs` is the copy below */
     tpucl_epoch *epochs;
     tp_arena *arena;
+    void (*building)(void *user, const char *what, int32_t done, int32_t total);
+    void *building_user;
 };
 
 tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch);
