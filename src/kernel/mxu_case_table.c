@@ -61,7 +61,7 @@ static const tp_mxu_case cases[] = {
     DOT("block", BBF, 9, 33, 8192, .cores = 2),
     DOT("block and one", BBF, 9, 17, 8193, .cores = 3),
     DOT("three blocks", BBF, 3, 33, 16385, .cores = 1),
-    DOT("eight blocks", BBF, 2, 5, 57345, .is_long = true),
+    DOT("eight blocks", BBF, 2, 5, 57345, .cores = 1),
     DOT("weights once per device", BBF, 26, 40, 200, .cores = 8, .b_is_replicated = true),
     DOT("activations once per device", BBF, 26, 40, 200, .cores = 3, .a_is_replicated = true),
     DOT("all once per device", BBF, 26, 40, 200, .cores = 3, .a_is_replicated = true,
@@ -100,6 +100,8 @@ static const tp_mxu_case cases[] = {
     DOT("tiny", FFF, 21, 35, 140, .fill = TP_MXU_FILL_TINY, .cores = 1),
     DOT("tiny, float32 policy", FFF, 21, 35, 140, .fill = TP_MXU_FILL_TINY,
         .precision = TP_MXU_F32),
+    DOT("vanishing", BBF, 21, 35, 140, .fill = TP_MXU_FILL_VANISHING, .cores = 1),
+    DOT("vanishing, two blocks", BBF, 5, 17, 8500, .fill = TP_MXU_FILL_VANISHING, .cores = 1),
     DOT("tiny, bf16 out", BBB, 21, 35, 140, .fill = TP_MXU_FILL_TINY, .cores = 1),
 
     CONV("conv 3x3, one channel", BBF, (3, 7, 9, 1, 5, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2),

@@ -107,7 +107,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static float make_value(tp_mxu_fill fill, uint64_t random)
+static float make_value(tp_mxu_fill fill, int32_t tensor, uint64_t random)
 {
     const float fraction = 1.0f + (float)(random & 0x7fffff) / 8388608.0f;
     const float sign = (random >> 23) & 1 ? -1.0f : 1.0f;
@@ -122,6 +122,8 @@ static float make_value(tp_mxu_fill fill, uint64_t random)
         return sign * ldexpf(fraction, odd < 4 ? 127 : odd < 32 ? spread : 60 + spread);
     case TP_MXU_FILL_TINY:
         return sign * ldexpf(fraction, odd < 4 ? -130 : -63 - spread / 2);
+    case TP_MXU_FILL_VANISHING:
+        return ldexpf(tensor == 0 ? -fraction : fraction, -100);
     case TP_MXU_FILL_ORDINARY:
     default:
         return sign * ldexpf(fraction, spread - 4);
@@ -139,7 +141,7 @@ void tp_mxu_case_fill(const tp_mxu_case *row, const tp_mxu_problem *problem, int
     const int64_t stride_row = tensor == 0 ? operand->stride_outer : operand->stride_inner;
     const int64_t columns = tensor == 0 ? problem->k : problem->n;
     for (int64_t i = 0; i < count; i++) {
-        float value = make_value(row->fill, mix(seed + (uint64_t)i));
+        float value = make_value(row->fill, tensor, mix(seed + (uint64_t)i));
         if (problem->kind == TP_MXU_DOT && layout == TP_MXU_GAPS &&
             (i % stride_row % 2 != 0 || i % stride_row >= 2 * columns))
             value = NAN;

@@ -16,7 +16,8 @@ typedef enum tp_mxu_fill {
     TP_MXU_FILL_ORDINARY,  /* signs mixed, magnitudes over 2^-4 .. 2^3 */
     TP_MXU_FILL_NONFINITE, /* the same with some NaN and infinities */
     TP_MXU_FILL_HUGE,      /* magnitudes up to the largest: products and sums overflow */
-    TP_MXU_FILL_TINY /* products are subnormal, sums on either side of the border, operands partly */
+    TP_MXU_FILL_TINY, /* products are subnormal, sums on either side of the border, operands partly */
+    TP_MXU_FILL_VANISHING /* products are below half the least subnormal and negative: every sum is -0 */
 } tp_mxu_fill;
 
 /* How an operand lies: for A row is m and for B row is k; the other index runs fastest in ROWS. */

@@ -72,3 +72,22 @@ Test(mxu_cases, convolution_by_hand)
            (const float[]){1, 12, 20, 103, 1234, 2040, 300, 3400, 4000});
     expect(TP_MXU_CONV_FILTER_GRAD, 4, 4, x, dy, (const float[]){37, 47, 67, 77});
 }
+
+/* The case that tells a fused multiply-add from a product and a sum, and a copied first chunk from an added one. */
+Test(mxu_cases, vanishing_sums_are_minus_zero)
+{
+    const float a[2] = {-0x1p-100f, -0x1p-100f}, b[2] = {0x1p-100f, 0x1p-100f};
+    float c = 1.0f;
+    const tp_mxu_problem problem = {
+        .kind = TP_MXU_DOT,
+        .batch = 1,
+        .m = 1,
+        .n = 1,
+        .k = 2,
+        .a = {.dtype = TP_F32, .stride_inner = 1},
+        .b = {.dtype = TP_F32, .stride_inner = 1},
+        .c_dtype = TP_F32,
+    };
+    cr_assert(tp_mxu_case_expect(&problem, a, b, &c) == TPUCL_OK);
+    cr_assert(c == 0.0f && signbit(c));
+}
