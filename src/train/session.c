@@ -15,6 +15,12 @@ static tpucl_status count_steps(tp_session *session)
                                     &session->steps_total))
         return TP_FAIL(TPUCL_INVALID_CONFIG, "%lld epochs of %lld steps are too many",
                        (long long)config->epochs, (long long)session->steps_per_epoch);
+    if (!config->data.repeat && session->steps_total > session->steps_per_epoch)
+        return TP_FAIL(
+            TPUCL_INVALID_CONFIG,
+            "%lld steps are asked for, the data end after %lld; set data.repeat, or fewer "
+            "epochs or steps",
+            (long long)session->steps_total, (long long)session->steps_per_epoch);
     if (session->steps_total > UINT32_MAX)
         return TP_FAIL(TPUCL_INVALID_CONFIG, "%lld steps; at most 2^32 - 1 can be told apart",
                        (long long)session->steps_total);

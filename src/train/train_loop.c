@@ -31,6 +31,9 @@ static tpucl_status read_one(loop *l)
     l->epoch_sums.weight += step.weight;
     l->epoch_sums.correct += step.correct;
     l->latest = step;
+    int64_t number = l->session->steps_done - l->submitted + l->read; /* of this step, from 1 */
+    if (number % l->session->config->log_every == 0)
+        TP_LOG_INFO("train", "step %lld: loss %.6g", (long long)number, tp_metrics_loss(&step));
     if (!isfinite(step.loss) && !l->has_warned) {
         l->has_warned = true;
         TP_LOG_WARNING("train",
