@@ -279,6 +279,23 @@ static tpucl_status copy_updates(tp_lowering *l)
     return TPUCL_OK;
 }
 
+/* Generated kernels of all segments share sources. */
+static tpucl_status join_sources(tp_lowering *l)
+{
+    tp_launch_refs generated = {0};
+    tpucl_status status = TPUCL_OK;
+    for (int32_t s = 0; s < l->segment_count; s++)
+        for (size_t i = 0; i < l->segments[s].count && status == TPUCL_OK; i++) {
+            tp_launch *launch = &l->segments[s].items[i];
+            if (launch->source && strstr(launch->source, "VPU_NAME("))
+                status = tp_launch_refs_push(&generated, launch);
+        }
+    if (status == TPUCL_OK)
+        status = tp_vpu_module_build(l->fusion->arena, generated.items, (int32_t)generated.count);
+    tp_launch_refs_deinit(&generated);
+    return status;
+}
+
 static tpucl_status emit_segments(tp_lowering *l)
 {
     int32_t per_core_segments = 0;
@@ -318,6 +335,7 @@ tpucl_status tp_lower(tp_lowering *l)
     for (int32_t i = 0; i < fusion->order_count; i++)
         TP_TRY(lower_cluster(l, &fusion->clusters.items[fusion->order[i]]));
     TP_TRY(copy_updates(l));
+    TP_TRY(join_sources(l));
     return emit_segments(l);
 }
 

@@ -9,6 +9,7 @@
 #include "program/program_builder.h"
 
 TP_ARRAY_DEFINE(tp_launch_list, tp_launch)
+TP_ARRAY_DEFINE(tp_launch_refs, tp_launch *)
 
 /* One sum over cores: buffers in CORE and in REPLICATED of equal size. */
 typedef struct tp_reduce_pair {

@@ -21,6 +21,12 @@ const char *tp_vpu_coef_name(void *user, int64_t coef)
     return coefs->names[coefs->count++];
 }
 
+void tp_vpu_emit_words(int width, tp_str_builder *out)
+{
+    tp_str_builder_printf(
+        out, "#undef VPU_WIDTH\n#define VPU_WIDTH %d\n#include \"lib/vpu_words.clh\"\n", width);
+}
+
 const char *tp_vpu_register_type(tp_dtype dtype)
 {
     switch (dtype) {

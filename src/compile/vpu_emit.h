@@ -29,6 +29,9 @@ typedef struct tp_vpu_style {
     const char *indent;
 } tp_vpu_style;
 
+/* The words of lib/vpu_words.clh in this width, from here on. */
+void tp_vpu_emit_words(int width, tp_str_builder *out);
+
 const char *tp_vpu_register_type(tp_dtype dtype); /* "VF", "VI", "VU" */
 const char *tp_vpu_storage_type(tp_dtype dtype);  /* "float", "ushort", ... */
 

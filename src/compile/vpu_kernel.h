@@ -12,6 +12,13 @@
 #include "kernel/mxu.h"
 #include "topo/device_caps.h"
 
+/* Generated kernels of one program that share a source: building one costs about as much as building
+ * a dozen (PoCL: 0.1 s). Gives each distinct text among `launches` a VPU_ID, puts up to
+ * TP_VPU_MODULE_KERNELS of them together with what they include, and rewrites source and entry of the
+ * launches. `launches` are those of generated kernels only. */
+#define TP_VPU_MODULE_KERNELS 16
+tpucl_status tp_vpu_module_build(tp_arena *arena, tp_launch *const *launches, int32_t count);
+
 /* What all generators need. */
 typedef struct tp_vpu_target {
     tp_arena *arena;

@@ -92,10 +92,9 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
     const char *body_text;
     TP_TRY(tp_vpu_finish_text(&body, ir->arena, &body_text));
 
-    if (ir->uses_random) tp_str_append(&out, "#define VPU_RANDOM\n");
-    tp_str_builder_printf(&out, "#include \"lib/vpu.clh\"\ntypedef %s vpu_index;\n",
-                          tp_vpu_index_type(ir));
-    tp_str_append(&out, "kernel void vpu_map(");
+    tp_vpu_emit_words(1, &out);
+    tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n", tp_vpu_index_type(ir));
+    tp_str_append(&out, "kernel void VPU_NAME(vpu_map)(");
     tp_vpu_emit_params(ir, &out);
     tp_vpu_emit_extra_params(ir, &text->coefs, &out);
     tp_str_append(&out, "int nx, int ny, int nz, int chunk_x, int chunk_y)\n{\n"

@@ -128,12 +128,13 @@ static tpucl_status emit_strip(tp_reduce_text *text, int width, int vectors, tp_
     const bool has_all_lanes = width > 1 && text->is_deep;
     const int levels = has_all_lanes ? 0 : log2_of(text->lanes);
     text->width = width;
-    tp_str_builder_printf(out, "#define VPU_WIDTH %d\n#include \"lib/vpu.clh\"\n", width);
-    tp_str_builder_printf(out,
-                          "static inline void vpu_strip_%d(VPU_STRIP_PARAMS, const uint core, "
-                          "const int block, const int start, const int end, const int z, const int "
-                          "y, const int x_first)\n{\n",
-                          width);
+    tp_vpu_emit_words(width, out);
+    tp_str_builder_printf(
+        out,
+        "static inline void VPU_NAME(vpu_strip_%d)(VPU_STRIP_PARAMS, const uint core, "
+        "const int block, const int start, const int end, const int z, const int "
+        "y, const int x_first)\n{\n",
+        width);
     if (ir->uses_random)
         tp_str_append(out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
     tp_vpu_emit_pointers(ir, "    ", "core", out);
@@ -162,12 +163,13 @@ tpucl_status tp_reduce_columns_emit(tp_reduce_text *text, tp_str_builder *functi
         tp_str_builder_printf(
             body,
             "        for (; x + %d <= x1; x += %d)\n"
-            "            vpu_strip_16(VPU_STRIP_PASS, core, block, start, end, z, "
+            "            VPU_NAME(vpu_strip_16)(VPU_STRIP_PASS, core, block, start, end, z, "
             "y, x);\n",
             16 * text->vectors, 16 * text->vectors);
     }
-    tp_str_append(body,
-                  "        for (; x < x1; x++)\n"
-                  "            vpu_strip_1(VPU_STRIP_PASS, core, block, start, end, z, y, x);\n");
+    tp_str_append(
+        body,
+        "        for (; x < x1; x++)\n"
+        "            VPU_NAME(vpu_strip_1)(VPU_STRIP_PASS, core, block, start, end, z, y, x);\n");
     return TPUCL_OK;
 }

@@ -325,10 +325,10 @@ static tpucl_status emit_tree(tp_reduce_text *text, tp_str_builder *out)
 
 static const char key_words[] =
     "/* Orders floats as ints: -0 below +0, NaN above (below) all. */\n"
-    "static inline int vpu_key(float x)\n{\n    const int bits = as_int(x);\n"
+    "static inline int VPU_NAME(vpu_key)(float x)\n{\n    const int bits = as_int(x);\n"
     "    return bits ^ ((bits >> 31) & 0x7fffffff);\n}\n"
-    "#define VPU_KEY_MAX(x) ((x) != (x) ? 0x7fffffff : vpu_key(x))\n"
-    "#define VPU_KEY_MIN(x) ((x) != (x) ? 0x7fffffff : ~vpu_key(x))\n";
+    "#define VPU_KEY_MAX(x) ((x) != (x) ? 0x7fffffff : VPU_NAME(vpu_key)(x))\n"
+    "#define VPU_KEY_MIN(x) ((x) != (x) ? 0x7fffffff : ~VPU_NAME(vpu_key)(x))\n";
 
 /* Functions in front of the kernel, and what is inside its loops over z and y. */
 static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *functions, tp_str_builder *body)
@@ -409,15 +409,15 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
     TP_TRY(tp_vpu_finish_text(&pass, arena, &pass_text));
     TP_TRY(status);
 
-    if (text->ir->uses_random) tp_str_append(&out, "#define VPU_RANDOM\n");
-    tp_str_builder_printf(&out, "#include \"lib/vpu.clh\"\ntypedef %s vpu_index;\n",
+    tp_vpu_emit_words(1, &out);
+    tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n",
                           tp_vpu_index_type(text->ir));
     if (text->form == TP_REDUCE_COLUMNS)
         tp_str_builder_printf(&out, "#define VPU_STRIP_PARAMS %.*s\n#define VPU_STRIP_PASS %.*s\n",
                               (int)strlen(params_text) - 2, params_text, (int)strlen(pass_text) - 2,
                               pass_text);
     tp_str_append(&out, functions_text);
-    tp_str_builder_printf(&out, "kernel void %s(%s", entries[text->form], params_text);
+    tp_str_builder_printf(&out, "kernel void VPU_NAME(%s)(%s", entries[text->form], params_text);
     emit_kernel_head(text, &out);
     tp_str_append(&out, body_text);
     tp_str_append(&out, "    }\n}\n");

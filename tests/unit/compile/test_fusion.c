@@ -35,7 +35,7 @@ static int32_t count_entries(const tp_program *program, const char *entry)
 {
     int32_t count = 0;
     for (int32_t i = 0; i < program->launch_count; i++)
-        count += strcmp(program->launches[i].entry, entry) == 0;
+        count += strncmp(program->launches[i].entry, entry, strlen(entry)) == 0;
     return count;
 }
 
