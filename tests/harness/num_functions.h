@@ -42,7 +42,7 @@ static const num_unary num_unary_table[] = {
     {"sin", tp_math_sin, sin, 1.0},
     {"cos", tp_math_cos, cos, 1.0},
 };
-#define NUM_POW_BOUND_ULP 1.0
+#define NUM_POW_BOUND_ULP 1.5
 #define NUM_UNARY_COUNT (sizeof num_unary_table / sizeof num_unary_table[0])
 
 /* The distance of `got` from `want` in units in the last place of f32 at `want`. Infinite where no
