@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Developer bench of products: tpucl bf16 and f32 (packing included), CLBlast, OpenBLAS; square sizes, the
- * small ones of one training core (eight cores in a wave), convolutions and their gradients.
+ * Developer bench of products: tpucl bf16 and f32 (packing included), CLBlast, OpenBLAS; square
+ * sizes, the small ones of one training core (eight cores in a wave), convolutions and their
+ * gradients.
  *
  *   bench_gemm [square] [small] [conv] [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
  *
- * --cpu-time counts processor seconds of all threads instead of the wall clock's: GFLOP/s are then those of one
- * processor core, hardly disturbed by other work on the machine. OpenBLAS uses one thread, its idle threads
- * spin.
+ * --cpu-time counts processor seconds of all threads instead of the wall clock's: GFLOP/s are then
+ * those of one processor core, hardly disturbed by other work on the machine. OpenBLAS uses one
+ * thread, its idle threads spin.
  *
- * The sides take turns and medians are shown, because other work on the machine comes and goes. OpenBLAS picks
- * its kernels by processor name and can be off by a factor of ten on new ones: every core type is tried in a
- * process of its own, and this one starts itself again with the fastest.
+ * The sides take turns and medians are shown, because other work on the machine comes and goes.
+ * OpenBLAS picks its kernels by processor name and can be off by a factor of ten on new ones: every
+ * core type is tried in a process of its own, and this one starts itself again with the fastest.
  */
 #include <cblas.h>
 #include <stdio.h>
@@ -172,7 +173,8 @@ static void bench_square(tp_device *device, const options *o)
     }
 }
 
-/* One line: the wave with everything packed each time, with weights packed before, packing alone. */
+/* One line: the wave with everything packed each time, with weights packed before, packing
+ * alone. */
 static void bench_row(tp_device *device, const options *o, const char *name,
                       const tp_mxu_problem *problem, int cores, int repeats)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_direct: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
- * computes  every kind of product without packing anything, edges guarded: for sizes where packing or a
- *           local tile does not pay
+ * computes  every kind of product without packing anything, edges guarded: for sizes where packing
+ *           or a local tile does not pay
  * layout    A and B as they are (operands.clh)
  * requires  OpenCL 1.2
  * knobs     TILE_M    rows per work-item, 1 to 16
  *           COLUMNS   columns per work-item: 16 on devices with explicit vectors, 1 on others
  *           B_RUNS_ALONG_N   1: stride 1 from n to n+1, full vectors are loaded at once
- * work      global = ceil(n / COLUMNS), ceil(m / TILE_M), units * batch * cores; local is the driver's choice
+ * work      global = ceil(n / COLUMNS), ceil(m / TILE_M), units * batch * cores; local is the
+ *           driver's choice
  * numerics  chunk sums from +0 in rising k, chunks added in rising order; units by mxu_combine
  * fallback  mxu_reference
  */
@@ -78,13 +79,13 @@ static inline void finish(TP_EPILOGUE_PARAMS, mxu_vector sum, mxu_place place, u
 #define BEGIN_CHUNK(r) mxu_vector chunk_##r = 0.0f;
 #define STEP(r)                                                                                    \
     chunk_##r = MXU_FMA(                                                                           \
-        (mxu_vector)(mxu_a_value(a_ptr, m_##r, k, a_stride_outer, a_stride_inner, a_part)),        \
-        b_row, chunk_##r);
+        (mxu_vector)(mxu_a_value(a_ptr, m_##r, k, a_stride_outer, a_stride_inner, a_part)), b_row, \
+        chunk_##r);
 #define END_CHUNK(r) block_##r = chunk_k == place.k_begin ? chunk_##r : block_##r + chunk_##r;
 #define FINISH(r) finish(TP_EPILOGUE_PASS, block_##r, place, m0 + r, n, size_m, size_n);
 
-kernel void mxu_direct(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b),
-                       TP_EPILOGUE_PARAMS, MXU_PARAMS, local float *unused)
+kernel void mxu_direct(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS,
+                       MXU_PARAMS, local float *unused)
 {
     const uint n = get_global_id(0) * COLUMNS, m0 = get_global_id(1) * TILE_M;
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_local: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
- * computes  every kind of product; a work-group stages slices of A and B in local memory, rounded on the way
- * layout    A and B as they are (operands.clh); local memory holds a TILE_K x TILE_M slice of A and a
- *           TILE_K x TILE_N slice of B, k outermost, each row one float longer than the tile so that
- *           work-items that write a column meet different banks
+ * computes  every kind of product; a work-group stages slices of A and B in local memory, rounded
+ *           on the way
+ * layout    A and B as they are (operands.clh); local memory holds a TILE_K x TILE_M slice of A and
+ *           a TILE_K x TILE_N slice of B, k outermost, each row one float longer than the tile so
+ *           that work-items that write a column meet different banks
  *
- *                 +--------+ TILE_K     each work-item owns THREAD_M x THREAD_N outputs, spread over the
- *                 | B slice|            tile: rows i * THREADS_M + its row, columns j * THREADS_N + its
- *        +----+   +--------+            column, so that neighbours read neighbouring floats
- *        | A  |   | TILE_M |
+ *                 +--------+ TILE_K   each work-item owns THREAD_M x THREAD_N outputs, spread
+ *                 | B slice|          over the tile: rows i * THREADS_M + its row, columns
+ *        +----+   +--------+          j * THREADS_N + its column, so that neighbours read
+ *        | A  |   | TILE_M |          neighbouring floats
  *        | T  |   | x      |
  *        +----+   | TILE_N |
  *        TILE_K   +--------+
  *
- * requires  work-groups of THREADS_M * THREADS_N; local memory of TILE_K * (TILE_M + TILE_N + 2) floats
+ * requires  work-groups of THREADS_M * THREADS_N; local memory of TILE_K * (TILE_M + TILE_N + 2)
+ *           floats
  * knobs     THREADS_M THREADS_N   work-items of a group
  *           THREAD_M THREAD_N     outputs per work-item; TILE_x = THREADS_x * THREAD_x
  *           TILE_K                depth of a slice; divides 128
  *           A_RUNS_ALONG_M, B_RUNS_ALONG_N   which way neighbouring work-items walk when they load
- * work      local = THREADS_N, THREADS_M; groups = ceil(n / TILE_N), ceil(m / TILE_M), units * batch * cores
+ * work      local = THREADS_N, THREADS_M; groups = ceil(n / TILE_N), ceil(m / TILE_M), units *
+ *           batch * cores
  * numerics  chunk sums from +0 in rising k, chunks added in rising order; units by mxu_combine
  * fallback  mxu_direct for small sizes, mxu_reference
  */
@@ -55,8 +58,8 @@
 #define B_PITCH (TILE_N + 1)
 
 kernel __attribute__((reqd_work_group_size(THREADS_N, THREADS_M, 1))) void
-mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS,
-          MXU_PARAMS, local float *scratch)
+mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS, MXU_PARAMS,
+          local float *scratch)
 {
     local float *a_slice = scratch, *b_slice = scratch + TILE_K * A_PITCH;
     const uint column = get_local_id(0), row = get_local_id(1), thread = row * THREADS_N + column;
@@ -78,10 +81,10 @@ mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
 #else
             const uint k = at % TILE_K, i = at / TILE_K;
 #endif
-            a_slice[k * A_PITCH + i] =
-                m0 + i < size_m && slice_k + k < place.k_end
-                    ? mxu_a_value(a_ptr, m0 + i, slice_k + k, a_stride_outer, a_stride_inner, a_part)
-                    : 0.0f;
+            a_slice[k * A_PITCH + i] = m0 + i < size_m && slice_k + k < place.k_end
+                                           ? mxu_a_value(a_ptr, m0 + i, slice_k + k, a_stride_outer,
+                                                         a_stride_inner, a_part)
+                                           : 0.0f;
         }
         for (uint at = thread; at < TILE_K * TILE_N; at += THREADS) {
 #if B_RUNS_ALONG_N
@@ -89,10 +92,10 @@ mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
 #else
             const uint k = at % TILE_K, j = at / TILE_K;
 #endif
-            b_slice[k * B_PITCH + j] =
-                n0 + j < size_n && slice_k + k < place.k_end
-                    ? mxu_b_value(b_ptr, slice_k + k, n0 + j, b_stride_outer, b_stride_inner, b_part)
-                    : 0.0f;
+            b_slice[k * B_PITCH + j] = n0 + j < size_n && slice_k + k < place.k_end
+                                           ? mxu_b_value(b_ptr, slice_k + k, n0 + j, b_stride_outer,
+                                                         b_stride_inner, b_part)
+                                           : 0.0f;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         /* exactly the k that exist: a product 0 * 0 too many could turn a sum of -0 into +0 */
@@ -100,8 +103,9 @@ mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
         for (uint k = 0; k < steps; k++)
             for (uint i = 0; i < THREAD_M; i++)
                 for (uint j = 0; j < THREAD_N; j++)
-                    chunk[i][j] = MXU_FMA(a_slice[k * A_PITCH + i * THREADS_M + row],
-                                          b_slice[k * B_PITCH + j * THREADS_N + column], chunk[i][j]);
+                    chunk[i][j] =
+                        MXU_FMA(a_slice[k * A_PITCH + i * THREADS_M + row],
+                                b_slice[k * B_PITCH + j * THREADS_N + column], chunk[i][j]);
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint done = slice_k + steps - place.k_begin;
         if (done % MXU_CHUNK == 0 || slice_k + steps == place.k_end) {

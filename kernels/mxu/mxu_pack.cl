@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_pack_b, mxu_pack_a: lay operands out for mxu_register
- * computes  packed[part][entry][tile][k][TILE_N] = part `part` of B[entry][k][tile * TILE_N + column];
- *           packed A: panels as in panel.clh, [unit * entry][panel][...]
+ * computes  packed[part][entry][tile][k][TILE_N] = part `part` of B[entry][k][tile * TILE_N +
+ *           column]; packed A: panels as in panel.clh, [unit * entry][panel][...]
  * layout    B anything with strides, or the filter of an input gradient; columns past N become +0
  * requires  OpenCL 1.2
  * knobs     TILE_N, TILE_M, PANEL_BY_ROW as in mxu_register
  *           B_RUNS_ALONG_N   1: stride 1 from n to n+1: copied by vectors
- *           B_RUNS_ALONG_K   1: stride 1 from k to k+1 (for an input gradient: CONV_OUT_C % 16 == 0):
- *                            transposed by blocks of 16 x 16; neither: element by element
+ *           B_RUNS_ALONG_K   1: stride 1 from k to k+1 (for an input gradient: CONV_OUT_C % 16 ==
+ *                            0): transposed by blocks of 16 x 16; neither: element by element
  * work      pack_b: one work-item per tile, chunk of k, part * entry * core;
  *           pack_a: one per panel, 1, unit * entry * core
  * numerics  exact copies, or the one rounding that the precision asks for
@@ -36,21 +36,21 @@ static inline void pack_block(global float *dst, global const mxu_b_t *b, uint n
 {
     for (uint k = k_begin; k < k_end; k++, dst += TILE_N)
         for (uint i = 0; i < 16; i++)
-            dst[i] = n0 + i < size_n
-                         ? mxu_b_value(b, k, n0 + i, stride_outer, stride_inner, part)
-                         : 0.0f;
+            dst[i] = n0 + i < size_n ? mxu_b_value(b, k, n0 + i, stride_outer, stride_inner, part)
+                                     : 0.0f;
 }
 
 #define LOAD_ROW(i)                                                                                \
-    const float16 x##i = mxu_load_b_v16(b + mxu_b_index(k, n0 + i, stride_outer, stride_inner), part);
+    const float16 x##i =                                                                           \
+        mxu_load_b_v16(b + mxu_b_index(k, n0 + i, stride_outer, stride_inner), part);
 #define STORE_ROW(i) vstore16(y##i, 0, dst + i * TILE_N);
 #define ALL_16(X)                                                                                  \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 
 /* The same for 16 columns that all exist. */
 static inline void pack_full_block(global float *dst, global const mxu_b_t *b, uint n0,
-                                   uint k_begin, uint k_end, ulong stride_outer,
-                                   ulong stride_inner, uint part)
+                                   uint k_begin, uint k_end, ulong stride_outer, ulong stride_inner,
+                                   uint part)
 {
     uint k = k_begin;
 #if B_RUNS_ALONG_N
@@ -75,12 +75,13 @@ mxu_pack_b(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(float, packed), uint size_n, u
     const uint tile = get_group_id(0), k_begin = get_group_id(1) * MXU_CHUNK;
     const uint k_end = min(size_k, k_begin + MXU_CHUNK);
     global const mxu_b_t *src = TP_AT(b, core) + entry * stride_batch;
-    global float *dst = TP_AT(packed, core) +
-                        (((ulong)z * get_num_groups(0) + tile) * size_k + k_begin) * TILE_N;
+    global float *dst =
+        TP_AT(packed, core) + (((ulong)z * get_num_groups(0) + tile) * size_k + k_begin) * TILE_N;
     for (uint column = 0; column < TILE_N; column += 16) {
         const uint n0 = tile * TILE_N + column;
         if (n0 + 16 <= size_n)
-            pack_full_block(dst + column, src, n0, k_begin, k_end, stride_outer, stride_inner, part);
+            pack_full_block(dst + column, src, n0, k_begin, k_end, stride_outer, stride_inner,
+                            part);
         else
             pack_block(dst + column, src, n0, size_n, k_begin, k_end, stride_outer, stride_inner,
                        part);
@@ -94,9 +95,9 @@ mxu_pack_a(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(float, packed), uint size_m, u
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
     const uint panel_index = get_group_id(0);
     const uint panel_chunks = (min(size_k, MXU_BLOCK) + MXU_CHUNK - 1) / MXU_CHUNK;
-    mxu_panel panel = TP_AT(packed, place.core) +
-                      ((ulong)place.z * get_num_groups(0) + panel_index) * panel_chunks *
-                          PANEL_CHUNK_STEP;
+    mxu_panel panel =
+        TP_AT(packed, place.core) +
+        ((ulong)place.z * get_num_groups(0) + panel_index) * panel_chunks * PANEL_CHUNK_STEP;
     mxu_pack_panel(panel, TP_AT(a, place.core) + place.entry * stride_batch, panel_index * TILE_M,
                    size_m, place.k_begin, place.k_end, stride_outer, stride_inner,
                    MXU_A_PART(place.pass));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mxu_gather_a, mxu_gather_b: write a convolution's operands as dense f32 matrices, for library products
+ * mxu_gather_a, mxu_gather_b: write a convolution's operands as dense f32 matrices, for library
+ * products
  * computes  gather_a: out[m][k] = A(m, k), padding as +0; gather_b: out[k][n] = B(k, n)
  * layout    out row-major, f32
  * requires  OpenCL 1.2
@@ -25,6 +26,6 @@ kernel void mxu_gather_b(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(float, out), uin
     const uint n = get_global_id(0), k = get_global_id(1);
     if (n >= size_n || k >= size_k) return;
     const ulong core = get_global_id(2);
-    TP_AT(out, core)[(ulong)k * size_n + n] =
-        mxu_b_value(TP_AT(b, core), k, n, stride_outer, stride_inner, 0);
+    TP_AT(out, core)
+    [(ulong)k * size_n + n] = mxu_b_value(TP_AT(b, core), k, n, stride_outer, stride_inner, 0);
 }

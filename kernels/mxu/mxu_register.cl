@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_register: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
  * computes  every kind of product, one block of k and one precision pass per unit (operands.clh)
- * layout    B packed by mxu_pack_b: [part][entry][tile][k][TILE_N], f32, rounded, zeros past N. With
- *           B_IS_PACKED 0 B as it is, running along n, N a multiple of TILE_N.
- *           A as it is: a work-group packs the panel that it needs into local memory (panel.clh), so
- *           patches of a convolution are never stored whole. With PANEL_IS_PACKED A is the output of
- *           mxu_pack_a: [unit * entry][panel][...].
+ * layout    B packed by mxu_pack_b: [part][entry][tile][k][TILE_N], f32, rounded, zeros past N.
+ *           With B_IS_PACKED 0 B as it is, running along n, N a multiple of TILE_N.
+ *           A as it is: a work-group packs the panel that it needs into local memory (panel.clh),
+ *           so patches of a convolution are never stored whole. With PANEL_IS_PACKED A is the
+ *           output of mxu_pack_a: [unit * entry][panel][...].
  *
  *                       n: tiles of TILE_N
- *                      +----+----+----+----+      a work-group does one panel and the tiles
- *            k         |    |    |    |    | k    t0 .. t1 of it, one after the other: the panel stays
- *          +-------+   |    |    |    |    |      in the cache, B streams through it
+ *                      +----+----+----+----+     a work-group does one panel and its share of
+ *            k         |    |    |    |    | k   the tiles, one after the other: the panel
+ *          +-------+   |    |    |    |    |     stays in the cache, B streams through it
  *   TILE_M | panel |   +----+----+----+----+
  *          +-------+   | TILE_M x TILE_N sums in registers
  *
  * requires  nothing, but pays where vectors are explicit: CPU devices; local memory for a panel
  * knobs     TILE_M           rows of the register tile, 1 to 16
  *           VECTOR_WIDTH     4, 8, 16: floats per vector register
- *           TILE_VECTORS     vectors per row; TILE_N = TILE_VECTORS * VECTOR_WIDTH, a multiple of 16
+ *           TILE_VECTORS     vectors per row; TILE_N = TILE_VECTORS * VECTOR_WIDTH, a multiple of
+ *                            16
  *           PANEL_BY_ROW     panel layout, see panel.clh
  *           PANEL_IS_PACKED  1: A comes packed
  *           B_IS_PACKED      0: B comes as it is (VECTOR_WIDTH 8 or 16), for few panels
- * work      one work-item per group; groups = panels, shares of the tiles of n, units * batch * cores
- * numerics  every output: chunk sums in one register each, from +0 in rising k; chunks added in rising order
+ * work      one work-item per group; groups = panels, shares of the tiles of n, units * batch *
+ *           cores
+ * numerics  every output: chunk sums in one register each, from +0 in rising k; chunks added in
+ *           rising order
  * fallback  mxu_direct for tiny sizes, mxu_reference
  */
 #ifndef TILE_M
@@ -87,13 +90,12 @@ typedef float4 mxu_vector;
 #define B_VECTOR(i) vload4(i, b_ptr)
 #endif
 
-/* One row of the tile: its accumulators, one step of k, and what becomes of a chunk's sums. `sums` keeps the
- * block's sums in memory; it is touched once in 128 steps. */
+/* One row of the tile: its accumulators, one step of k, and what becomes of a chunk's sums. `sums`
+ * keeps the block's sums in memory; it is touched once in 128 steps. */
 #if TILE_VECTORS == 1
 #define LOAD_B const mxu_vector b0 = B_VECTOR(0);
 #define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f;
-#define STEP(r)                                                                                    \
-    sum_##r##_0 = MXU_FMA((mxu_vector)(a_ptr[r * PANEL_ROW_STEP]), b0, sum_##r##_0);
+#define STEP(r) sum_##r##_0 = MXU_FMA((mxu_vector)(a_ptr[r * PANEL_ROW_STEP]), b0, sum_##r##_0);
 #define STORE_FIRST(r) sums[r] = sum_##r##_0;
 #define ADD(r) sums[r] = sums[r] + sum_##r##_0;
 #elif TILE_VECTORS == 2
@@ -113,8 +115,7 @@ typedef float4 mxu_vector;
     sums[2 * r + 1] = sums[2 * r + 1] + sum_##r##_1;
 #else
 #define LOAD_B                                                                                     \
-    const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1),                       \
-                     b2 = B_VECTOR(2), b3 = B_VECTOR(3);
+    const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1), b2 = B_VECTOR(2), b3 = B_VECTOR(3);
 #define CLEAR(r)                                                                                   \
     mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f, sum_##r##_2 = 0.0f, sum_##r##_3 = 0.0f;
 #define STEP(r)                                                                                    \
@@ -149,8 +150,8 @@ typedef float4 mxu_vector;
               sums[(r)*TILE_VECTORS + 4 * (i) + 2], sums[(r)*TILE_VECTORS + 4 * (i) + 3])
 #endif
 
-static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_place place,
-                               uint m0, uint n0, uint size_m, uint size_n)
+static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_place place, uint m0,
+                               uint n0, uint size_m, uint size_n)
 {
     const uint rows = min((uint)TILE_M, size_m - m0);
     for (uint r = 0; r < rows; r++) {
@@ -170,8 +171,8 @@ static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_p
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b), TP_EPILOGUE_PARAMS,
-             MXU_PARAMS, local float *scratch)
+mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b),
+             TP_EPILOGUE_PARAMS, MXU_PARAMS, local float *scratch)
 {
     const uint panel_index = get_group_id(0), m0 = panel_index * TILE_M;
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
@@ -196,7 +197,8 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b
     for (uint tile = first_tile; tile < last_tile; tile++) {
 #if B_IS_PACKED
         const ulong slice = ((ulong)b_part * batch + place.entry) * tiles + tile, b_step = TILE_N;
-        global const float *b_ptr = TP_AT(b, place.core) + (slice * size_k + place.k_begin) * TILE_N;
+        global const float *b_ptr =
+            TP_AT(b, place.core) + (slice * size_k + place.k_begin) * TILE_N;
 #else
         const ulong b_step = b_stride_inner;
         global const mxu_b_t *b_ptr = TP_AT(b, place.core) + place.entry * b_stride_batch +
@@ -205,8 +207,7 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b
         mxu_vector sums[TILE_M * TILE_VECTORS];
         for (uint chunk = 0; chunk < chunks; chunk++) {
             mxu_panel a_ptr = panel + chunk * PANEL_CHUNK_STEP;
-            const uint steps =
-                min(MXU_CHUNK, place.k_end - place.k_begin - chunk * MXU_CHUNK);
+            const uint steps = min(MXU_CHUNK, place.k_end - place.k_begin - chunk * MXU_CHUNK);
             MXU_ROWS(CLEAR)
             for (uint i = 0; i < steps; i++) {
                 LOAD_B

@@ -2,15 +2,16 @@
  * A launch as plain data: which kernel, which arguments, which grid. Kernel plans produce launches,
  * programs hold them, the executor binds and enqueues them.
  *
- * Tensors. A tensor argument becomes THREE OpenCL arguments: base buffer (cl_mem), element offset (ulong),
- * and element stride from one core to the next (ulong; 0 for what stands once per device). In kernels these
- * are written with TP_TENSOR and TP_AT of lib/tensor.clh.
+ * Tensors. A tensor argument becomes THREE OpenCL arguments: base buffer (cl_mem), element offset
+ * (ulong), and element stride from one core to the next (ulong; 0 for what stands once per device).
+ * In kernels these are written with TP_TENSOR and TP_AT of lib/tensor.clh.
  *
  * Cores. A program is for one core; the executor runs it for a wave of cores at once by multiplying
- * global[2] by the number of cores in the wave. `grid_z` is global[2] of a single core: a kernel finds its
- * core (counted within the wave) as get_global_id(2) / grid_z, its own z as get_global_id(2) % grid_z. (Not
- * get_group_id: where the driver chooses the local size, it may cut dimension 2 as well.)
- * local[2] is 1 or left to the driver. A launch over replicated tensors only (is_per_core false) runs once per device.
+ * global[2] by the number of cores in the wave. `grid_z` is global[2] of a single core: a kernel
+ * finds its core (counted within the wave) as get_global_id(2) / grid_z, its own z as
+ * get_global_id(2) % grid_z. (Not get_group_id: where the driver chooses the local size, it may cut
+ * dimension 2 as well.) local[2] is 1 or left to the driver. A launch over replicated tensors only
+ * (is_per_core false) runs once per device.
  */
 #ifndef TP_KERNEL_LAUNCH_H
 #define TP_KERNEL_LAUNCH_H
@@ -26,7 +27,7 @@ typedef enum tp_arg_kind {
     TP_ARG_U64,       /* `u64` */
     TP_ARG_F32,       /* `f32` */
     TP_ARG_CORE_BASE, /* uint: global id of the wave's first core (keys random numbers) */
-    TP_ARG_CORE_STEP, /* uint: distance of global ids from one core of the wave to the next, usually 1 */
+    TP_ARG_CORE_STEP, /* uint: distance of global ids from core to core of the wave, usually 1 */
     TP_ARG_STEP,      /* uint: number of the training step, from 0 */
     TP_ARG_SEED,      /* ulong: the run's seed */
     TP_ARG_LOCAL      /* __local memory of `u64` bytes */
@@ -47,10 +48,11 @@ typedef struct tp_kernel_arg {
 
 typedef enum tp_launch_kind {
     TP_LAUNCH_KERNEL,       /* one of our kernels */
-    TP_LAUNCH_CLBLAST_SGEMM /* library product: `gemm` describes it, `args` are the tensors A, B, C */
+    TP_LAUNCH_CLBLAST_SGEMM /* library product: see `gemm`; `args` are the tensors A, B, C */
 } tp_launch_kind;
 
-/* Row-major C[batch][m][n] = A[batch][m][k] * B[batch][k][n], f32; transposed operands are stored [k][m], [n][k]. */
+/* Row-major C[batch][m][n] = A[batch][m][k] * B[batch][k][n], f32; transposed operands are stored
+ * [k][m], [n][k]. */
 typedef struct tp_library_gemm {
     int64_t batch, m, n, k;
     bool transpose_a, transpose_b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of verification problems: see mxu_cases.h. Extents are one, primes, one less and one more than
- * tiles (8, 14, 16, 32, 64), chunks (128) and blocks (8192). Geometry and types are what separate programs
- * are built for, so shapes vary freely and those sparingly.
+ * The list of verification problems: see mxu_cases.h. Extents are one, primes, one less and one
+ * more than tiles (8, 14, 16, 32, 64), chunks (128) and blocks (8192). Geometry and types are what
+ * separate programs are built for, so shapes vary freely and those sparingly.
  */
 #include "kernel/mxu_cases.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See mxu_cases.h. Expected results are computed by gathering both operands into dense matrices, by the
- * formulas of mxu.h and with none of the kernels' short cuts, and multiplying those with num/mxu.h.
+ * See mxu_cases.h. Expected results are computed by gathering both operands into dense matrices, by
+ * the formulas of mxu.h and with none of the kernels' short cuts, and multiplying those with
+ * num/mxu.h.
  */
 #include "kernel/mxu_cases.h"
 
@@ -98,7 +99,8 @@ int64_t tp_mxu_case_elements(const tp_mxu_problem *problem, int32_t tensor)
 
 /* ---- operands ---- */
 
-/* Steele, Lea, Flood: "Fast splittable pseudorandom number generators" (2014), the mixer of SplitMix64. */
+/* Steele, Lea, Flood: "Fast splittable pseudorandom number generators" (2014), the mixer of
+ * SplitMix64. */
 static uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -195,8 +197,8 @@ static void put_meeting(const tp_mxu_problem *p, const void *a, const meeting *a
     }
 }
 
-/* The same for a convolution: goes through the forward convolution's taps, whichever product is wanted, and
- * leaves +0 where no tap falls. */
+/* The same for a convolution: goes through the forward convolution's taps, whichever product is
+ * wanted, and leaves +0 where no tap falls. */
 static void gather_patches(const tp_mxu_problem *p, const void *a, float *dense)
 {
     const tp_mxu_conv *c = &p->conv;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Problems on which every MXU variant has to reproduce the contract's bits before a device may use it: the
- * kernel tests and `tpucl verify` run this same list. Each case makes its own operands and knows the result,
- * computed on the host in plain C (num/mxu.h) from operands gathered by the definition of the product.
+ * Problems on which every MXU variant has to reproduce the contract's bits before a device may use
+ * it: the kernel tests and `tpucl verify` run this same list. Each case makes its own operands and
+ * knows the result, computed on the host in plain C (num/mxu.h) from operands gathered by the
+ * definition of the product.
  *
  * A case is for `cores` cores of one wave; each core's operands differ unless they are replicated.
  */
@@ -11,13 +12,14 @@
 #include <stddef.h>
 #include "kernel/mxu.h"
 
-/* What the operands hold. Sums of ORDINARY values depend on the order of summation in nearly every output. */
+/* What the operands hold. Sums of ORDINARY values depend on the order of summation in nearly every
+ * output. */
 typedef enum tp_mxu_fill {
     TP_MXU_FILL_ORDINARY,  /* signs mixed, magnitudes over 2^-4 .. 2^3 */
     TP_MXU_FILL_NONFINITE, /* the same with some NaN and infinities */
     TP_MXU_FILL_HUGE,      /* magnitudes up to the largest: products and sums overflow */
-    TP_MXU_FILL_TINY, /* products are subnormal, sums on either side of the border, operands partly */
-    TP_MXU_FILL_VANISHING /* products are below half the least subnormal and negative: every sum is -0 */
+    TP_MXU_FILL_TINY,      /* products are subnormal, sums partly, operands partly */
+    TP_MXU_FILL_VANISHING  /* negative products that round to -0: every sum is -0 */
 } tp_mxu_fill;
 
 /* How an operand lies: for A row is m and for B row is k; the other index runs fastest in ROWS. */
@@ -60,7 +62,8 @@ void tp_mxu_case_fill(const tp_mxu_case *row, const tp_mxu_problem *problem, int
 tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, const void *b,
                                 void *out_c);
 
-/* Index of the first element that differs, or -1. NaNs are equal to each other whatever their bits. */
+/* Index of the first element that differs, or -1. NaNs are equal to each other whatever their
+ * bits. */
 int64_t tp_mxu_case_compare(tp_dtype dtype, const void *expected, const void *found, int64_t count);
 
 #endif

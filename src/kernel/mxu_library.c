@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans CLBlast's sgemm: f32 products outside the contract's order of summation, for fast math only (the
- * K80-like baseline). Convolutions write their patches out first and become one product.
+ * Plans CLBlast's sgemm: f32 products outside the contract's order of summation, for fast math only
+ * (the K80-like baseline). Convolutions write their patches out first and become one product.
  */
 #include "kernel/mxu_plan.h"
 
@@ -32,7 +32,8 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     return tp_mxu_check_scratch(builder, "the patches", patches, out_reason);
 }
 
-/* Writes A's patches (or, for is_b, the rearranged filter) into scratch; *out_tensor is its index. */
+/* Writes A's patches (or, for is_b, the rearranged filter) into scratch; *out_tensor is its
+ * index. */
 static tpucl_status gather(tp_mxu_builder *builder, bool is_b, int32_t *out_tensor)
 {
     const tp_mxu_problem *problem = builder->problem;
@@ -81,7 +82,8 @@ static tp_library_gemm describe(const tp_mxu_problem *problem)
     const tp_mxu_operand *a = &problem->a, *b = &problem->b;
     tp_library_gemm gemm = {.batch = 1, .m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n};
     if (problem->kind != TP_MXU_DOT) return gemm;
-    /* A row of a matrix with a single column or row may have any stride: prefer the plain reading. */
+    /* A row of a matrix with a single column or row may have any stride: prefer the plain
+     * reading. */
     gemm.transpose_a = a->stride_inner != 1;
     gemm.transpose_b = b->stride_outer != 1;
     gemm.lda = gemm.transpose_a ? a->stride_inner : a->stride_outer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside kernel/: what the variants of the MXU catalogue share. A variant says why it declines a problem,
- * or adds scratch and launches to a plan with the helpers below.
+ * Inside kernel/: what the variants of the MXU catalogue share. A variant says why it declines a
+ * problem, or adds scratch and launches to a plan with the helpers below.
  */
 #ifndef TP_KERNEL_MXU_PLAN_H
 #define TP_KERNEL_MXU_PLAN_H
@@ -55,8 +55,8 @@ double tp_mxu_flops(const tp_mxu_problem *problem);
 /* "-DMXU_KIND=1 ...": the macros of operands.clh for this problem. NULL when memory fails. */
 const char *tp_mxu_options(const tp_mxu_builder *builder, bool is_split);
 
-/* The launch's text: `file` with the problem's epilogue in front, or (is_split) with the store of partial
- * sums that kernels fall back to. NULL when memory fails. */
+/* The launch's text: `file` with the problem's epilogue in front, or (is_split) with the store of
+ * partial sums that kernels fall back to. NULL when memory fails. */
 const char *tp_mxu_text(const tp_mxu_builder *builder, const char *file, bool is_split);
 
 /* Adds scratch; *out_position is its place in the plan. */
@@ -87,9 +87,10 @@ typedef struct tp_mxu_launch {
 } tp_mxu_launch;
 tpucl_status tp_mxu_add_launch(tp_mxu_builder *builder, const tp_mxu_launch *launch);
 
-/* The product launch that all of our own compute kernels have, and, if the problem has several units, the
- * launch that combines them. `launch` has what, options (variant's knobs), text (the file's name), entry,
- * sizes without z (global[2] is 1) and bytes; a_tensor and b_tensor are what the kernel reads. */
+/* The product launch that all of our own compute kernels have, and, if the problem has several
+ * units, the launch that combines them. `launch` has what, options (variant's knobs), text (the
+ * file's name), entry, sizes without z (global[2] is 1) and bytes; a_tensor and b_tensor are what
+ * the kernel reads. */
 tpucl_status tp_mxu_add_product(tp_mxu_builder *builder, tp_mxu_launch launch, int32_t a_tensor,
                                 int32_t b_tensor, int64_t local_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans kernels/mxu/mxu_register.cl: chooses the register tile, packs B (and A, where a panel does not fit
- * into local memory) and runs the product.
+ * Plans kernels/mxu/mxu_register.cl: chooses the register tile, packs B (and A, where a panel does
+ * not fit into local memory) and runs the product.
  */
 #include "kernel/mxu_plan.h"
 
@@ -10,19 +10,20 @@ typedef struct tile {
     int64_t panels, tiles, panel_chunks, panel_bytes;
 } tile;
 
-/* Below this many multiply-adds a launch to pack costs more than the packing saves (a launch takes about
- * 3 us on PoCL, in which mxu_direct does some 10^5 of them). */
+/* Below this many multiply-adds a launch to pack costs more than the packing saves (a launch takes
+ * about 3 us on PoCL, in which mxu_direct does some 10^5 of them). */
 #define SMALL_PRODUCT 65536.0
 
-/* Rows of the register tile. Accumulators, B's vectors and one factor must fit the registers: 32 for
- * AVX-512 (14 x 2 + 2 + 1), 16 below (6 x 2 + 2 + 1; 3 x 4 + 4). */
+/* Rows of the register tile. Accumulators, B's vectors and one factor must fit the registers: 32
+ * for AVX-512 (14 x 2 + 2 + 1), 16 below (6 x 2 + 2 + 1; 3 x 4 + 4). */
 static int most_rows(int vector_width)
 {
     return vector_width == 16 ? 14 : vector_width == 8 ? 6 : 3;
 }
 
-/* The row count that wastes least on rows past M; among equals the one that is a power of two or else the
- * largest. Measured on AVX-512 all of 8 to 14 run within a few percent of each other, so the waste is what counts. */
+/* The row count that wastes least on rows past M; among equals the one that is a power of two or
+ * else the largest. Measured on AVX-512 all of 8 to 14 run within a few percent of each other, so
+ * the waste is what counts. */
 static int choose_rows(int64_t m, int vector_width)
 {
     const int most = most_rows(vector_width), least = vector_width == 16 ? 8 : most - most / 3;
@@ -36,8 +37,9 @@ static int choose_rows(int64_t m, int vector_width)
     return best;
 }
 
-/* Rows for the first layer of an image network: one channel, stride 1. A panel is then a piece of an output
- * line, so that a tap of it is a piece of an input line; the largest fitting piece, 0 if none is worth it. */
+/* Rows for the first layer of an image network: one channel, stride 1. A panel is then a piece of
+ * an output line, so that a tap of it is a piece of an input line; the largest fitting piece, 0 if
+ * none is worth it. */
 static int rows_of_line(const tp_mxu_problem *problem, int vector_width)
 {
     const tp_mxu_conv *c = &problem->conv;
@@ -80,7 +82,8 @@ static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *cap
     t.panel_is_packed = (uint64_t)t.panel_bytes > caps->local_memory_bytes;
     t.panels = tp_mxu_ceil_div(problem->m, t.rows);
     t.tiles = tp_mxu_ceil_div(problem->n, t.columns);
-    /* Packing B reads and writes all of it once; with one or two panels it is not read often enough after. */
+    /* Packing B reads and writes all of it once; with one or two panels it is not read often enough
+     * after. */
     t.b_is_packed = t.panels > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
                     !b_runs_along_n(problem);
     return t;
@@ -239,7 +242,8 @@ static tpucl_status pack_a(tp_mxu_builder *builder, const tile *t, int32_t *out_
     return tp_mxu_add_launch(builder, &launch);
 }
 
-/* Work-groups share the tiles of n when there are few panels: about four groups per compute unit. */
+/* Work-groups share the tiles of n when there are few panels: about four groups per compute
+ * unit. */
 static int64_t choose_shares(const tp_mxu_builder *builder, const tile *t)
 {
     const tp_mxu_problem *problem = builder->problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans the variants that read their operands where they are: kernels/mxu/mxu_local.cl, mxu_direct.cl and
- * mxu_reference.cl.
+ * Plans the variants that read their operands where they are: kernels/mxu/mxu_local.cl,
+ * mxu_direct.cl and mxu_reference.cl.
  */
 #include "kernel/mxu_plan.h"
 

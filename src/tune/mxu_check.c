@@ -73,9 +73,10 @@ done:
     return status;
 }
 
-/* Index of the first f32 result that another order of summation does not explain, or -1. Ordinary operands lie
- * below 16, a product's root mean square below 64; k roundings of partial sums that grow with the root of k
- * add up to about k times 64 times 2^-24 (Higham, "Accuracy and Stability of Numerical Algorithms", 4.2). */
+/* Index of the first f32 result that another order of summation does not explain, or -1. Ordinary
+ * operands lie below 16, a product's root mean square below 64; k roundings of partial sums that
+ * grow with the root of k add up to about k times 64 times 2^-24 (Higham, "Accuracy and Stability
+ * of Numerical Algorithms", 4.2). */
 static int64_t compare_fast(const tp_mxu_problem *p, const float *expected, const float *found,
                             int64_t count)
 {

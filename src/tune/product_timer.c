@@ -36,7 +36,8 @@ void tp_product_dot(tp_mxu_precision precision, int64_t m, int64_t n, int64_t k,
     };
 }
 
-/* What lies in memory of an operand: for convolutions the tensor of the graph, else batch * rows * columns. */
+/* What lies in memory of an operand: for convolutions the tensor of the graph, else batch * rows *
+ * columns. */
 static size_t elements(const tp_mxu_problem *p, int32_t tensor)
 {
     const tp_mxu_conv *c = &p->conv;

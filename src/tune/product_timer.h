@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One product with operands of its own, ready to be run and timed again and again: for `tpucl bench gemm`, the
- * developer bench and the tuner.
+ * One product with operands of its own, ready to be run and timed again and again: for `tpucl bench
+ * gemm`, the developer bench and the tuner.
  */
 #ifndef TP_TUNE_PRODUCT_TIMER_H
 #define TP_TUNE_PRODUCT_TIMER_H
@@ -10,20 +10,22 @@
 
 typedef struct tp_product_timer tp_product_timer;
 
-/* Dense problems to time. `precision` F32 takes and gives f32, the others take bf16 and give f32. */
+/* Dense problems to time. `precision` F32 takes and gives f32, the others take bf16 and give
+ * f32. */
 void tp_product_dot(tp_mxu_precision precision, int64_t m, int64_t n, int64_t k,
                     tp_mxu_problem *out_problem);
 
-/* Plans `problem` (its epilogue is set here: a plain one; tensors and label too) with `variant`, or NULL for
- * the catalogue's choice, for a wave of `cores`, builds the kernels and fills the operands with values in
- * [-1, 1). */
+/* Plans `problem` (its epilogue is set here: a plain one; tensors and label too) with `variant`, or
+ * NULL for the catalogue's choice, for a wave of `cores`, builds the kernels and fills the operands
+ * with values in [-1, 1). */
 tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *problem,
                                      const char *variant, int32_t cores,
                                      tp_product_timer **out_timer);
 void tp_product_timer_destroy(tp_product_timer *timer);
 
-/* Runs the product `repeats` times and waits; *out_seconds is the time of one. `with_weights_packed` leaves
- * out what a training step does once for all its products: packing operands that stand once per device. */
+/* Runs the product `repeats` times and waits; *out_seconds is the time of one.
+ * `with_weights_packed` leaves out what a training step does once for all its products: packing
+ * operands that stand once per device. */
 tpucl_status tp_product_timer_run(tp_product_timer *timer, int32_t repeats,
                                   bool with_weights_packed, double *out_seconds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The device that kernel tests run on: what TPUCL_DEVICE selects, with guard zones and without a disk cache of
- * our own (a driver's may help). */
+ * The device that kernel tests run on: what TPUCL_DEVICE selects, with guard zones and without a
+ * disk cache of our own (a driver's may help). */
 #ifndef TESTS_KERNELS_DEVICE_H
 #define TESTS_KERNELS_DEVICE_H
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every MXU variant against the contract, bit for bit, on the list of kernel/mxu_cases.h, with guard zones
- * around every buffer and between the cores' parts of it. TPUCL_TEST_CASE=text runs only the cases whose
- * name contains the text; TPUCL_TEST_SHORT=1 leaves out the long ones (Oclgrind).
+ * Every MXU variant against the contract, bit for bit, on the list of kernel/mxu_cases.h, with
+ * guard zones around every buffer and between the cores' parts of it. TPUCL_TEST_CASE=text runs
+ * only the cases whose name contains the text; TPUCL_TEST_SHORT=1 leaves out the long ones
+ * (Oclgrind).
  */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "kernels/device.h"
 #include "tune/mxu_check.h"
 
-/* All cases by `variant` as planned for `caps` (NULL: the device's own); `least` guards against a list that
- * shrank unnoticed. */
+/* All cases by `variant` as planned for `caps` (NULL: the device's own); `least` guards against a
+ * list that shrank unnoticed. */
 static void check(const char *variant, tp_device *device, const tp_device_caps *caps, size_t least)
 {
     size_t count = 0, passed = 0, wrong = 0;
@@ -54,7 +55,8 @@ Test(mxu, local_tile)
     check("mxu_local", test_device_open(), NULL, 80);
 }
 
-/* The register tile as other devices get it: 8 and 4 floats per vector, local memory too small for a panel. */
+/* The register tile as other devices get it: 8 and 4 floats per vector, local memory too small for
+ * a panel. */
 Test(mxu, register_tile_of_8)
 {
     tp_device *device = test_device_open();

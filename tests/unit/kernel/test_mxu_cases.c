@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The yardstick of the kernel tests: its comparison, and its results against sums written out by hand.
+ * The yardstick of the kernel tests: its comparison, and its results against sums written out by
+ * hand.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -73,7 +74,8 @@ Test(mxu_cases, convolution_by_hand)
     expect(TP_MXU_CONV_FILTER_GRAD, 4, 4, x, dy, (const float[]){37, 47, 67, 77});
 }
 
-/* The case that tells a fused multiply-add from a product and a sum, and a copied first chunk from an added one. */
+/* The case that tells a fused multiply-add from a product and a sum, and a copied first chunk from
+ * an added one. */
 Test(mxu_cases, vanishing_sums_are_minus_zero)
 {
     const float a[2] = {-0x1p-100f, -0x1p-100f}, b[2] = {0x1p-100f, 0x1p-100f};
