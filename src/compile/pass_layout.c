@@ -167,6 +167,7 @@ static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph,
             TP_TRY(layout_all_reduce(rewrite, graph, is_replicated, c, id));
         else
             tp_rewrite_copy(rewrite, id);
+        TP_TRY(tp_graph_check(tp_rewrite_graph(rewrite)));
     }
     return TPUCL_OK;
 }

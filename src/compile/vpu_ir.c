@@ -208,9 +208,7 @@ static tpucl_status eval_elementwise(tp_vpu_ir *ir, tp_node_id id, const tp_ix *
     for (int32_t i = 0; i < node->input_count; i++)
         TP_TRY(eval(ir, node->inputs[i], tuple, guard, &value.args[i]));
     value.text = node->def->vpu(ir->graph, node);
-    if (!value.text)
-        return TP_FAIL(TPUCL_UNSUPPORTED, "'%s' has no VPU expression for %s", node->def->name,
-                       tp_dtype_name(node->dtype));
+    if (!value.text) return tpucl_last_error()->status; /* the op has recorded why */
     return add_value(ir, &value, out_value);
 }
 
@@ -226,7 +224,7 @@ static tpucl_status eval_random(tp_vpu_ir *ir, tp_node_id id, const tp_ix *tuple
                                 .text = node->def->vpu(ir->graph, node),
                                 .index = tp_ix_linearise(ir->index, &node->shape, tuple),
                                 .needs_flush = node->def->may_make_subnormal};
-    if (!value.text) return TPUCL_UNSUPPORTED;
+    if (!value.text) return tpucl_last_error()->status;
     return add_value(ir, &value, out_value);
 }
 

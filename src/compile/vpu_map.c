@@ -88,9 +88,10 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
 {
     const tp_vpu_ir *ir = text->ir;
     tp_str_builder body = {0}, out = {0};
-    TP_TRY(emit_body(text, &body));
+    const tpucl_status status = emit_body(text, &body);
     const char *body_text;
     TP_TRY(tp_vpu_finish_text(&body, ir->arena, &body_text));
+    TP_TRY(status);
 
     tp_vpu_emit_words(1, &out);
     tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n", tp_vpu_index_type(ir));

@@ -402,12 +402,17 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
     tp_str_builder functions = {0}, body = {0}, params = {0}, pass = {0}, out = {0};
     const tpucl_status status = emit_form(text, &functions, &body);
     emit_lists(text, &params, &pass);
-    const char *functions_text, *body_text, *params_text, *pass_text;
-    TP_TRY(tp_vpu_finish_text(&functions, arena, &functions_text));
-    TP_TRY(tp_vpu_finish_text(&body, arena, &body_text));
-    TP_TRY(tp_vpu_finish_text(&params, arena, &params_text));
-    TP_TRY(tp_vpu_finish_text(&pass, arena, &pass_text));
+    const char *functions_text = "", *body_text = "", *params_text = "", *pass_text = "";
+    /* All of them, so that none is left behind when one fails. */
+    const tpucl_status finished[] = {
+        tp_vpu_finish_text(&functions, arena, &functions_text),
+        tp_vpu_finish_text(&body, arena, &body_text),
+        tp_vpu_finish_text(&params, arena, &params_text),
+        tp_vpu_finish_text(&pass, arena, &pass_text),
+    };
     TP_TRY(status);
+    for (size_t i = 0; i < sizeof finished / sizeof finished[0]; i++)
+        TP_TRY(finished[i]);
 
     tp_vpu_emit_words(1, &out);
     tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../model/model_run.h"
 #include "compile/compile.h"
+#include "harness/alloc_loop.h"
 #include "harness/sample_graph.h"
 
 static const tp_device_caps cpu = {.name = "described",
@@ -215,5 +216,21 @@ Test(compile, is_deterministic)
         cr_assert_str_eq(a->launches[i].source, b->launches[i].source);
     tp_program_destroy(a);
     tp_program_destroy(b);
+    tp_graph_destroy(graph);
+}
+
+static tpucl_status compile_once(void *user)
+{
+    const tp_compile_options options = {.name = "test", .caps = &cpu};
+    tp_program *program = NULL;
+    const tpucl_status status = tp_compile(user, &options, &program);
+    tp_program_destroy(program);
+    return status;
+}
+
+Test(compile, survives_every_failing_allocation, .timeout = 100)
+{
+    tp_graph *graph = tp_sample_graph(&tp_sample_small);
+    alloc_loop_run(compile_once, graph);
     tp_graph_destroy(graph);
 }
