@@ -18,6 +18,7 @@ typedef struct maker {
     int64_t dims[3]; /* most shapes are made of these */
     int64_t stream;
     bool has_random;
+    tp_node_id filter; /* [kh, kw, ci, co], TP_NO_NODE: no images in this graph */
 } maker;
 
 static uint32_t draw(maker *m, uint32_t below)
@@ -319,6 +320,64 @@ static void add_product(maker *m)
     }
 }
 
+/* ---- images ---- */
+
+static bool is_image(const maker *m, tp_node_id id)
+{
+    return is_float(m, id) && shape_of(m, id).rank == 4 &&
+           tp_shape_elems(&node_of(m, id)->shape) > 0;
+}
+
+/* Window, stride and padding that leave at least one window in a [n, h, w, c] image. */
+static bool draw_window(maker *m, const tp_shape *image, int64_t size_h, int64_t size_w,
+                        tp_window *out)
+{
+    *out = (tp_window){.size = {size_h, size_w},
+                       .strides = {1 + draw(m, 3), 1 + draw(m, 3)},
+                       .padding = {draw(m, 2), draw(m, 2), draw(m, 2), draw(m, 2)},
+                       .dilation = {1, 1}};
+    for (int i = 0; i < 2; i++)
+        if (out->padding[2 * i] >= out->size[i] || out->padding[2 * i + 1] >= out->size[i])
+            out->padding[2 * i] = out->padding[2 * i + 1] = 0;
+    return image->dims[1] >= size_h && image->dims[2] >= size_w;
+}
+
+static void add_window(maker *m)
+{
+    tp_graph *g = m->g;
+    tp_window window;
+    const tp_node_id x = draw_of(m, is_image);
+    if (x == TP_NO_NODE) return;
+    const tp_shape shape = shape_of(m, x);
+    if (!draw_window(m, &shape, 1 + draw(m, 3), 1 + draw(m, 3), &window)) return;
+    const bool is_max = draw(m, 2);
+    const tp_node_id y = tp_op_reduce_window(g, x, is_max ? "max" : "add", &window);
+    if (draw(m, 2)) return;
+    const tp_node_id d = tp_op_multiply_scalar(g, y, 0.5);
+    if (is_max)
+        tp_op_select_and_scatter(g, x, d, &window);
+    else
+        tp_op_reduce_window_grad(g, d, shape, &window);
+}
+
+/* With the filter input, and its two gradients. */
+static void add_convolution(maker *m)
+{
+    tp_graph *g = m->g;
+    tp_window window;
+    static const char *const precisions[] = {"default", "default", "high", "f32"};
+    const char *precision = precisions[draw(m, 4)];
+    const tp_node_id filter = m->filter, x = draw_of(m, is_image);
+    if (x == TP_NO_NODE) return;
+    const tp_shape image = shape_of(m, x), f = shape_of(m, filter);
+    if (image.dims[3] != f.dims[2] || !draw_window(m, &image, f.dims[0], f.dims[1], &window))
+        return;
+    const tp_node_id y = tp_op_convolution(g, x, filter, &window, precision);
+    const uint32_t kind = draw(m, 3);
+    if (kind == 1) tp_op_convolution_input_grad(g, y, filter, image, &window, precision);
+    if (kind == 2) tp_op_convolution_filter_grad(g, x, y, f, &window, precision);
+}
+
 static void add_source(maker *m)
 {
     tp_graph *g = m->g;
@@ -339,8 +398,12 @@ static void add_source(maker *m)
 static void add_some(maker *m, int32_t ops)
 {
     for (int32_t i = 0; i < ops; i++) {
-        const uint32_t kind = draw(m, 20);
-        if (kind < 5)
+        const uint32_t kind = draw(m, m->filter == TP_NO_NODE ? 20 : 26);
+        if (kind >= 23)
+            add_convolution(m);
+        else if (kind >= 20)
+            add_window(m);
+        else if (kind < 5)
             add_unary(m);
         else if (kind < 10)
             add_binary(m);
@@ -368,6 +431,13 @@ static void add_inputs(maker *m)
         char name[8];
         snprintf(name, sizeof name, "in%d", i);
         tp_graph_add_input(m->g, name, dtypes[i], draw_shape(m));
+    }
+    if (draw(m, 3) == 0) {
+        const int64_t channels = 1 + draw(m, 20);
+        const tp_shape image = {4, {1 + draw(m, 3), 3 + draw(m, 8), 3 + draw(m, 8), channels}};
+        const tp_shape filter = {4, {1 + draw(m, 3), 1 + draw(m, 3), channels, 1 + draw(m, 20)}};
+        m->filter = tp_graph_add_input(m->g, "filter", draw(m, 2) ? TP_F32 : TP_BF16, filter);
+        tp_graph_add_input(m->g, "image", draw(m, 2) ? TP_F32 : TP_BF16, image);
     }
     for (int i = 0; i < 3; i++) {
         char name[8];
@@ -436,7 +506,9 @@ static void add_outputs(maker *m)
 
 tp_graph *random_graph_create(const random_graph_options *options)
 {
-    maker m = {.state = options->seed * 2654435761u + 17u, .has_random = options->has_random};
+    maker m = {.state = options->seed * 2654435761u + 17u,
+               .has_random = options->has_random,
+               .filter = TP_NO_NODE};
     cr_assert_eq(tp_graph_create(tp_ops_registry(), &m.g), TPUCL_OK);
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 33, 64, 130};
     do {
