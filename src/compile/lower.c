@@ -37,6 +37,79 @@ static int32_t update_in_place(const tp_fusion *fusion, tp_node_id id)
     return -1;
 }
 
+/* ---- results in the memory of operands ---- */
+
+/* Position in the order of the last cluster that reads the node. */
+static int32_t last_reader(const tp_fusion *fusion, tp_node_id id)
+{
+    for (int32_t i = fusion->order_count - 1; i >= 0; i--) {
+        const tp_cluster *cluster = &fusion->clusters.items[fusion->order[i]];
+        for (size_t r = 0; r < cluster->reads.count; r++)
+            if (cluster->reads.items[r] == id) return i;
+    }
+    return -1;
+}
+
+/* Memory of one core that nothing outside of launches looks at. */
+static bool is_private(const tp_fusion *fusion, tp_node_id id)
+{
+    if (fusion->cluster_of[id] < 0 || fusion->is_replicated[id] ||
+        output_of(fusion->graph, id) >= 0)
+        return false;
+    for (int32_t u = fusion->user_start[id]; u < fusion->user_start[id + 1]; u++)
+        if (tp_graph_node(fusion->graph, fusion->users[u])->def->op_class == TP_OP_COLLECTIVE)
+            return false;
+    return true;
+}
+
+static bool is_taken(const tp_lowering *l, tp_node_id id)
+{
+    for (tp_node_id root = 0; root < l->fusion->graph->node_count; root++)
+        if (l->takes_from[root] == id) return true;
+    return false;
+}
+
+/* An element-wise result takes the place of an operand that dies with this launch and is read only at
+ * the very element that is stored: the launch then moves no new memory into the cache, and the core
+ * needs less of it. */
+static tpucl_status share_operand(tp_lowering *l, int32_t position, tp_node_id root)
+{
+    const tp_fusion *fusion = l->fusion;
+    const tp_cluster *cluster = &fusion->clusters.items[fusion->order[position]];
+    const tp_vpu_target target = tp_fusion_target(fusion);
+    const tp_node *node = tp_graph_node(fusion->graph, root);
+    for (size_t r = 0; r < cluster->reads.count; r++) {
+        const tp_node_id id = cluster->reads.items[r];
+        const tp_node *operand = tp_graph_node(fusion->graph, id);
+        if (tp_shape_elems(&operand->shape) != tp_shape_elems(&node->shape) ||
+            tp_dtype_size(operand->dtype) != tp_dtype_size(node->dtype) ||
+            !is_private(fusion, id) || is_taken(l, id) || last_reader(fusion, id) != position)
+            continue;
+        bool is_in_place;
+        TP_TRY(tp_vpu_map_is_in_place(&target, cluster->roots.items, (int32_t)cluster->roots.count,
+                                      root, id, &is_in_place));
+        if (!is_in_place) continue;
+        l->takes_from[root] = id;
+        return TPUCL_OK;
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status share_operands(tp_lowering *l)
+{
+    const tp_fusion *fusion = l->fusion;
+    for (int32_t i = 0; i < fusion->order_count; i++) {
+        const tp_cluster *cluster = &fusion->clusters.items[fusion->order[i]];
+        if (cluster->kind != TP_CLUSTER_MAP) continue;
+        for (size_t r = 0; r < cluster->roots.count; r++)
+            if (is_private(fusion, cluster->roots.items[r]))
+                TP_TRY(share_operand(l, i, cluster->roots.items[r]));
+    }
+    return TPUCL_OK;
+}
+
+/* ---- places ---- */
+
 static uint64_t align(uint64_t bytes)
 {
     return (bytes + TP_PROGRAM_ALIGN_BYTES - 1) / TP_PROGRAM_ALIGN_BYTES * TP_PROGRAM_ALIGN_BYTES;
@@ -61,6 +134,12 @@ static tpucl_status add_buffer(tp_lowering *l, tp_node_id id)
                                 .shape = node->shape,
                                 .bytes = (uint64_t)tp_shape_bytes(&node->shape, node->dtype)};
     const int32_t update = update_in_place(fusion, id);
+    if (l->buffer_of[id] >= 0) return TPUCL_OK;
+    if (l->takes_from[id] != TP_NO_NODE) {
+        TP_TRY(add_buffer(l, l->takes_from[id]));
+        l->buffer_of[id] = l->buffer_of[l->takes_from[id]];
+        return TPUCL_OK;
+    }
     if (is_named(node, "input")) {
         buffer.space = TP_SPACE_INPUT;
         buffer.offset_bytes = take_record(&program->input_bytes, buffer.bytes);
@@ -116,8 +195,7 @@ static tpucl_status add_buffers(tp_lowering *l)
                                            l->buffer_of[graph->inputs[i].node]));
     }
     for (tp_node_id id = 0; id < graph->node_count; id++)
-        if (fusion->is_live[id] && fusion->is_stored[id] && l->buffer_of[id] < 0)
-            TP_TRY(add_buffer(l, id));
+        if (fusion->is_live[id] && fusion->is_stored[id]) TP_TRY(add_buffer(l, id));
     for (int32_t i = 0; i < graph->output_count; i++) {
         const tp_node_id id = graph->outputs[i].node;
         const tp_port_kind kind = fusion->is_replicated[id] ? TP_PORT_RESULT : TP_PORT_OUTPUT;
@@ -323,14 +401,18 @@ tpucl_status tp_lower(tp_lowering *l)
     const tp_fusion *fusion = l->fusion;
     const size_t nodes = (size_t)fusion->graph->node_count;
     l->buffer_of = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, nodes + 1);
+    l->takes_from = TP_ARENA_NEW_ARRAY(fusion->arena, tp_node_id, nodes + 1);
     l->segment_count = 2 * fusion->level_count;
     l->segments = TP_ARENA_NEW_ARRAY(fusion->arena, tp_launch_list, (size_t)l->segment_count + 1);
-    if (!l->buffer_of || !l->segments) {
+    if (!l->buffer_of || !l->takes_from || !l->segments) {
         l->segment_count = 0;
         return TPUCL_OUT_OF_MEMORY;
     }
-    for (size_t i = 0; i < nodes; i++)
+    for (size_t i = 0; i < nodes; i++) {
         l->buffer_of[i] = -1;
+        l->takes_from[i] = TP_NO_NODE;
+    }
+    TP_TRY(share_operands(l));
     TP_TRY(add_buffers(l));
     for (int32_t i = 0; i < fusion->order_count; i++)
         TP_TRY(lower_cluster(l, &fusion->clusters.items[fusion->order[i]]));

@@ -31,6 +31,7 @@ typedef struct tp_lowering {
     const tp_compile_options *options;
     tp_program_builder *builder;
     int32_t *buffer_of;       /* per node; -1: none */
+    tp_node_id *takes_from;   /* per node: the operand whose memory it gets, TP_NO_NODE */
     tp_launch_list *segments; /* 2 per level: replicated, per core */
     int32_t segment_count;
     tp_reduce_list reduces;

@@ -78,7 +78,7 @@ static tp_mxu_operand operand_of(tp_lowering *l, const tp_operand_view *view)
 {
     const tp_program *program = tp_program_builder_program(l->builder);
     const tp_program_buffer *buffer = &program->buffers[l->buffer_of[view->base]];
-    return (tp_mxu_operand){.dtype = buffer->dtype,
+    return (tp_mxu_operand){.dtype = tp_graph_node(l->fusion->graph, view->base)->dtype,
                             .is_replicated = is_once_per_device(buffer->space),
                             .stride_batch = view->stride_batch,
                             .stride_outer = view->stride_outer,
