@@ -97,6 +97,9 @@ tpucl_status tp_fusion_print(const tp_fusion *fusion, tp_str_builder *out);
 /* Heads, roots of b go to a; b is dead; reads of a are found anew. */
 tpucl_status tp_cluster_merge(tp_fusion *fusion, int32_t a, int32_t b);
 
+/* OpenCL guarantees 1024 bytes of kernel arguments, and a tensor takes 24 of them. */
+#define TP_FUSE_MAX_READS 30
+
 /* pass_fuse's second half: epilogues, sibling reductions, element-wise clusters of one size. */
 tpucl_status tp_fuse_attach(tp_fusion *fusion);
 

@@ -71,7 +71,9 @@ static bool is_identity(const canonical *c, const tp_node *node)
     const tp_node *in = new_node(c, operand(c, node, 0));
     if (in->dtype != node->dtype || !tp_shape_equal(&in->shape, &node->shape)) return false;
     int32_t count;
-    if (is_op(node, "reshape") || is_op(node, "convert") || is_op(node, "slice")) return true;
+    if (is_op(node, "reshape") || is_op(node, "convert") || is_op(node, "slice") ||
+        is_op(node, "stop_gradient"))
+        return true;
     if (is_op(node, "broadcast_in_dim") || is_op(node, "transpose"))
         return is_rising(tp_node_attr_ints(node, "axes", &count), node->shape.rank);
     if (is_op(node, "concatenate")) return node->input_count == 1;

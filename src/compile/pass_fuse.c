@@ -256,6 +256,84 @@ static tpucl_status create_clusters(tp_fusion *fusion)
     return TPUCL_OK;
 }
 
+/* ---- clusters that read too much ---- */
+
+/* Nodes that the cluster recomputes, each once, from its roots and heads down. */
+static tpucl_status list_inlined(const tp_fusion *fusion, tp_node_id id, bool *is_seen,
+                                 tp_node_list *out)
+{
+    if (is_seen[id] || fusion->is_stored[id] || !tp_fusion_is_fusible(fusion, id)) return TPUCL_OK;
+    is_seen[id] = true;
+    TP_TRY(tp_node_list_push(out, id));
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    for (int32_t i = 0; i < node->input_count; i++)
+        TP_TRY(list_inlined(fusion, node->inputs[i], is_seen, out));
+    return TPUCL_OK;
+}
+
+/* Of the inlined nodes, the one that reads most without reading too much itself. */
+static tpucl_status find_cut(tp_fusion *fusion, const tp_node_list *inlined, tp_node_id *out_cut)
+{
+    size_t most = 1;
+    *out_cut = TP_NO_NODE;
+    for (size_t i = 0; i < inlined->count; i++) {
+        const tp_node_id id = inlined->items[i];
+        if (is_never_stored(tp_graph_node(fusion->graph, id))) continue;
+        fusion->is_stored[id] = true;
+        TP_TRY(add_cluster(fusion, id));
+        const int32_t index = (int32_t)fusion->clusters.count - 1;
+        TP_TRY(tp_cluster_find_reads(fusion, index));
+        tp_cluster *trial = &fusion->clusters.items[index];
+        if (trial->reads.count > most && trial->reads.count <= TP_FUSE_MAX_READS) {
+            most = trial->reads.count;
+            *out_cut = id;
+        }
+        trial->is_dead = true;
+        trial->roots.count = trial->reads.count = 0;
+        fusion->is_stored[id] = false;
+        fusion->cluster_of[id] = -1;
+    }
+    return TPUCL_OK;
+}
+
+/* A kernel takes only so many tensors: stores what is in the middle, until it is few enough. */
+static tpucl_status split_cluster(tp_fusion *fusion, int32_t index)
+{
+    tp_node_list inlined = {0};
+    tpucl_status status = TPUCL_OK;
+    bool *is_seen = TP_NEW_ARRAY(bool, (size_t)fusion->graph->node_count);
+    if (!is_seen) return TPUCL_OUT_OF_MEMORY;
+    /* The root, or the head's operand; clusters have one of each here. */
+    const tp_node_id root = fusion->clusters.items[index].roots.items[0];
+    const tp_node *node = tp_graph_node(fusion->graph, root);
+    for (int32_t i = 0; i < node->input_count && status == TPUCL_OK; i++)
+        status = list_inlined(fusion, node->inputs[i], is_seen, &inlined);
+    tp_node_id cut = TP_NO_NODE;
+    if (status == TPUCL_OK) status = find_cut(fusion, &inlined, &cut);
+    tp_node_list_deinit(&inlined);
+    tp_free(is_seen);
+    TP_TRY(status);
+    if (cut == TP_NO_NODE)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "'%s' reads %zu tensors at once, a kernel takes %d",
+                       node->def->name, fusion->clusters.items[index].reads.count,
+                       TP_FUSE_MAX_READS);
+    fusion->is_stored[cut] = true;
+    TP_TRY(add_cluster(fusion, cut));
+    TP_TRY(tp_cluster_find_reads(fusion, (int32_t)fusion->clusters.count - 1));
+    return tp_cluster_find_reads(fusion, index);
+}
+
+static tpucl_status split_large_clusters(tp_fusion *fusion)
+{
+    for (size_t i = 0; i < fusion->clusters.count; i++) {
+        const tp_cluster_kind kind = fusion->clusters.items[i].kind;
+        if (kind != TP_CLUSTER_MAP && kind != TP_CLUSTER_REDUCE) continue;
+        while (fusion->clusters.items[i].reads.count > TP_FUSE_MAX_READS)
+            TP_TRY(split_cluster(fusion, (int32_t)i));
+    }
+    return TPUCL_OK;
+}
+
 /* ---- what turned out not to need memory ---- */
 
 static bool is_read_elsewhere(const tp_fusion *fusion, tp_node_id id)
@@ -300,6 +378,7 @@ tpucl_status tp_pass_fuse(tp_fusion *fusion)
     if (!state.sinks || !state.evals) return TPUCL_OUT_OF_MEMORY;
     TP_TRY(decide(&state));
     TP_TRY(create_clusters(fusion));
+    TP_TRY(split_large_clusters(fusion));
     TP_TRY(tp_fuse_attach(fusion));
     drop_private_roots(fusion);
     for (size_t i = 0; i < fusion->clusters.count; i++)

@@ -219,6 +219,32 @@ Test(compile, is_deterministic)
     tp_graph_destroy(graph);
 }
 
+/* A kernel has room for 1024 bytes of arguments: a sum of a hundred tensors takes several launches. */
+Test(fusion, a_kernel_reads_no_more_tensors_than_it_has_arguments_for)
+{
+    tp_graph *graph = NULL;
+    EXPECT_OK(tp_graph_create(tp_ops_registry(), &graph));
+    tp_node_id sum = TP_NO_NODE;
+    for (int i = 0; i < 100; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "in%d", i);
+        const tp_node_id x = tp_graph_add_input(graph, name, TP_F32, (tp_shape){1, {1000}});
+        sum = i == 0 ? x : tp_op_add(graph, sum, tp_op_tanh(graph, x));
+    }
+    tp_graph_add_output(graph, "sum", tp_op_reduce(graph, sum, "add", (int64_t[]){0}, 1));
+    tp_program *program = compiled(graph, 0);
+    for (int32_t i = 0; i < program->launch_count; i++) {
+        int32_t bytes = 0;
+        for (int32_t a = 0; a < program->launches[i].arg_count; a++)
+            bytes += program->launches[i].args[a].kind == TP_ARG_TENSOR ? 24 : 8;
+        cr_assert(bytes <= 1024, "launch %d has %d bytes of arguments", i, bytes);
+    }
+    cr_assert(program->launch_count > 3 && program->launch_count < 8, "%d launches",
+              program->launch_count);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
 static tpucl_status compile_once(void *user)
 {
     const tp_compile_options options = {.name = "test", .caps = &cpu};
