@@ -206,6 +206,28 @@ static bool reads_root_of(const tp_cluster *reader, const tp_cluster *producer)
     return false;
 }
 
+/* Does a kernel for both divide in its loops, where kernels for each do not? That happens when one
+ * runs through memory in another order, as a transpose does. */
+static tpucl_status is_slow_together(tp_fusion *fusion, const tp_cluster *a, const tp_cluster *b,
+                                     bool *out_is)
+{
+    const tp_vpu_target target = tp_fusion_target(fusion);
+    tp_node_id roots[2 * MAX_ROOTS];
+    int32_t count = 0;
+    bool a_divides, b_divides;
+    for (size_t i = 0; i < a->roots.count; i++)
+        roots[count++] = a->roots.items[i];
+    for (size_t i = 0; i < b->roots.count; i++)
+        roots[count++] = b->roots.items[i];
+    TP_TRY(tp_vpu_map_divides(&target, roots, count, out_is));
+    if (!*out_is) return TPUCL_OK;
+    TP_TRY(tp_vpu_map_divides(&target, roots, (int32_t)a->roots.count, &a_divides));
+    TP_TRY(
+        tp_vpu_map_divides(&target, roots + a->roots.count, (int32_t)b->roots.count, &b_divides));
+    *out_is = !a_divides && !b_divides;
+    return TPUCL_OK;
+}
+
 static tpucl_status may_join_maps(tp_fusion *fusion, int32_t i, int32_t j, bool *out_may)
 {
     *out_may = false;
@@ -220,6 +242,7 @@ static tpucl_status may_join_maps(tp_fusion *fusion, int32_t i, int32_t j, bool 
     bool has;
     TP_TRY(has_detour(fusion, i, j, &has));
     if (!has) TP_TRY(has_detour(fusion, j, i, &has));
+    if (!has && elems > TINY_ELEMS) TP_TRY(is_slow_together(fusion, a, b, &has));
     *out_may = !has;
     return TPUCL_OK;
 }

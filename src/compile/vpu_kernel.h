@@ -31,6 +31,10 @@ typedef struct tp_vpu_target {
 tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *roots,
                                int32_t root_count, const char *label, tp_launch *out_launch);
 
+/* Does some index divide by a constant inside the loops? Then the cluster is slow. */
+tpucl_status tp_vpu_map_divides(const tp_vpu_target *target, const tp_node_id *roots,
+                                int32_t root_count, bool *out_divides);
+
 /* Does the cluster read `node` only at the element of `root` that the same turn of its loop stores? Then
  * `root` may be stored in the memory of `node`. */
 tpucl_status tp_vpu_map_is_in_place(const tp_vpu_target *target, const tp_node_id *roots,

@@ -115,6 +115,31 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
     return tp_vpu_finish_text(&out, ir->arena, out_source);
 }
 
+/* Is some tensor contiguous along y and not along x? */
+static bool is_transposing(const map_text *text)
+{
+    const tp_vpu_ir *ir = text->ir;
+    const tp_vpu_loops *loops = &text->loops;
+    if (loops->count < 2) return false;
+    const int32_t x = loops->vars[loops->count - 1], y = loops->vars[loops->count - 2];
+    for (int32_t i = 0; i < ir->value_count; i++) {
+        const tp_vpu_value *value = &ir->values[i];
+        if (value->kind == TP_VPU_LOAD && tp_ix_coef(ir->index, value->index, y) == 1 &&
+            tp_ix_coef(ir->index, value->index, x) > 1)
+            return true;
+    }
+    return false;
+}
+
+/* Tiles of 64 by 64, so that each cache line is used for all the elements in it while it is there. */
+static void use_tiles(tp_vpu_grid *grid, int64_t nx, int64_t ny)
+{
+    grid->chunk_x = nx < 64 ? nx : 64;
+    grid->chunk_y = ny < 64 ? ny : 64;
+    grid->global[0] = (size_t)((nx + grid->chunk_x - 1) / grid->chunk_x);
+    grid->global[1] = (size_t)((ny + grid->chunk_y - 1) / grid->chunk_y);
+}
+
 tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *roots,
                                int32_t root_count, const char *label, tp_launch *out_launch)
 {
@@ -133,7 +158,9 @@ tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *ro
                            ? tp_vpu_loops_extent(text.ir, loops, loops->count - 2, loops->count - 1)
                            : 1;
     const int64_t nz = tp_vpu_loops_extent(text.ir, loops, 0, text.outer_count);
-    const tp_vpu_grid grid = tp_vpu_grid_plan(target->caps, nx, ny, nz, 16384);
+    tp_vpu_grid grid = tp_vpu_grid_plan(target->caps, nx, ny, nz, 16384);
+    if (target->caps->type == TP_DEVICE_CPU && nx > 0 && ny > 0 && is_transposing(&text))
+        use_tiles(&grid, nx, ny);
     tp_vpu_args args = {.arena = target->arena};
     tp_vpu_args_add_slots(&args, text.ir);
     tp_vpu_args_add_extra(&args, text.ir, &text.coefs);
@@ -152,6 +179,20 @@ tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *ro
     launch.grid_z = launch.global[2];
     launch.bytes = tp_vpu_ir_bytes(text.ir);
     *out_launch = launch;
+    return TPUCL_OK;
+}
+
+tpucl_status tp_vpu_map_divides(const tp_vpu_target *target, const tp_node_id *roots,
+                                int32_t root_count, bool *out_divides)
+{
+    map_text text = {0};
+    *out_divides = false;
+    TP_TRY(tp_vpu_ir_create(target->arena, target->graph, target->is_stored, &text.ir));
+    TP_TRY(build_body(&text, roots, root_count));
+    for (int32_t i = 0; i < text.ir->value_count; i++)
+        for (int32_t v = 0; v < text.loops.count; v++)
+            if (tp_ix_is_pinned(text.ir->index, text.ir->values[i].index, text.loops.vars[v]))
+                *out_divides = true;
     return TPUCL_OK;
 }
 

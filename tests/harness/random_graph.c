@@ -382,14 +382,24 @@ static void add_source(maker *m)
 {
     tp_graph *g = m->g;
     const tp_shape shape = draw_shape(m);
-    const uint32_t kind = draw(m, m->has_random ? 5 : 2);
+    const uint32_t kind = draw(m, m->has_random ? 6 : 3);
+    if (kind == 0 && draw(m, 2)) {
+        static float values[MAX_ELEMS];
+        const int64_t elems = tp_shape_elems(&shape);
+        for (int64_t i = 0; i < elems; i++)
+            values[i] = (float)((int64_t)draw(m, 1000) - 500) / 64;
+        tp_op_constant(g, TP_F32, shape, values);
+        return;
+    }
     if (kind == 0 && shape.rank > 0)
         tp_op_iota(g, draw(m, 2) ? TP_S32 : TP_F32, shape, draw(m, (uint32_t)shape.rank));
     else if (kind <= 1)
         tp_op_fill(g, TP_F32, shape, 0.75);
     else if (kind == 2)
-        tp_op_uniform(g, TP_F32, shape, m->stream++);
+        tp_op_convert(g, tp_op_step(g), TP_F32);
     else if (kind == 3)
+        tp_op_uniform(g, TP_F32, shape, m->stream++);
+    else if (kind == 4)
         tp_op_normal(g, TP_F32, shape, m->stream++);
     else
         tp_op_bernoulli(g, shape, 0.3, m->stream++);
