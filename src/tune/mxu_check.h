@@ -11,7 +11,7 @@
 typedef enum tp_mxu_verdict {
     TP_MXU_PASSED, /* every bit */
     TP_MXU_CLOSE,  /* fast math: within rounding */
-    TP_MXU_WRONG, /* other bits (fast math: beyond rounding), or a byte elsewhere changed */
+    TP_MXU_WRONG,  /* other bits (fast math: beyond rounding), or a byte elsewhere changed */
     TP_MXU_SKIPPED /* the variant declines the case */
 } tp_mxu_verdict;
 

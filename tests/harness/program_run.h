@@ -16,7 +16,7 @@ typedef struct program_run_options {
     uint32_t seed;              /* of inputs, random ops and initial values */
     int32_t int_limit;          /* integer inputs are 0 .. int_limit - 1; 0: 3 */
     const char *forced_variant; /* of products, NULL: the catalogue's choice */
-    bool as_gpu; /* compiled as for a GPU: one element a work-item, groups of 256 */
+    bool as_gpu;                /* compiled as for a GPU: one element a work-item, groups of 256 */
     uint64_t max_slab_segment_bytes;
     const char *dump_folder;
 } program_run_options;
