@@ -22,6 +22,9 @@
     X(OPENCL_LIBRARY, "TPUCL_OPENCL_LIBRARY", "file", "loaded instead of libOpenCL.so.1")          \
     X(SYNC, "TPUCL_SYNC", "0 or 1", "1: wait after every launch, to find the one that fails")      \
     X(THREADS, "TPUCL_THREADS", "1 to 1024", "threads of host loops; default one per processor")   \
+    X(VERIFY, "TPUCL_VERIFY", "0 or 1",                                                            \
+      "0: kernels are used on a device without being checked there first; for simulators, which "  \
+      "take hours for the check")                                                                  \
     X(XDG_CACHE_HOME, "XDG_CACHE_HOME", "folder", "where caches belong by the XDG rules")          \
     X(OCL_ICD_VENDORS, "OCL_ICD_VENDORS", "folder",                                                \
       "read by the OpenCL loader: where it looks for drivers; named in our messages")              \

@@ -2,11 +2,30 @@
  * Verdicts first, then the program. */
 #include "verify/compile_verified.h"
 
+#include "core/env.h"
+#include "core/log.h"
+
+/* TPUCL_VERIFY=0 */
+static tpucl_status compile_unverified(const tp_graph *graph, tp_device *device,
+                                       const tp_compile_verified_options *options,
+                                       tp_program **out_program)
+{
+    const tp_compile_options compile = {.name = options->name,
+                                        .caps = tp_device_get_caps(device),
+                                        .is_fast_math = options->is_fast_math};
+    TP_LOG_WARNING("verify", "TPUCL_VERIFY is off: kernels were not checked on %s",
+                   tp_device_label(device));
+    return tp_compile(graph, &compile, out_program);
+}
+
 tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                                  const tp_compile_verified_options *options,
                                  tp_program **out_program)
 {
     tp_verdicts *verdicts = NULL;
+    bool is_verified = true;
+    TP_TRY(tp_env_flag(TP_ENV_VERIFY, true, &is_verified));
+    if (!is_verified) return compile_unverified(graph, device, options, out_program);
     TP_TRY(tp_verdicts_open(device, options->cache_folder, options->progress, options->user,
                             &verdicts));
     tpucl_status status = options->is_fast_math ? TPUCL_OK : tp_verdicts_need_exact(verdicts);
