@@ -128,35 +128,53 @@ static int64_t lanes_for(int64_t elems)
     return lanes;
 }
 
+/* How many results there are along x, y and z (blocks included), and how they are dealt out. */
+typedef struct result_grid {
+    int64_t nx, ny, nz;
+    tp_vpu_grid grid;
+} result_grid;
+
+static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text *text)
+{
+    const tp_device_caps *caps = problem->target->caps;
+    const tp_vpu_loops *kept = &text->kept;
+    const tp_ix_context *index = text->ir->index;
+    const bool is_tree = text->form == TP_REDUCE_TREE;
+    const int64_t blocks = is_tree || text->form == TP_REDUCE_ARG ? 1 : problem->blocks;
+    result_grid r = {.nx = 1, .ny = 1};
+    if (kept->count > 0) r.nx = tp_ix_var_extent(index, kept->vars[kept->count - 1]);
+    if (kept->count > 1) r.ny = tp_ix_var_extent(index, kept->vars[kept->count - 2]);
+    r.nz = tp_vpu_loops_extent(text->ir, kept, 0, kept->count > 2 ? kept->count - 2 : 0) * blocks;
+    r.grid = tp_vpu_grid_plan(caps, r.nx, r.ny, r.nz, 16384);
+    if (text->form == TP_REDUCE_GROUP) {
+        r.grid = (tp_vpu_grid){.chunk_x = 1,
+                               .chunk_y = 1,
+                               .global = {(size_t)r.nx * TP_VPU_LANES, (size_t)r.ny, (size_t)r.nz},
+                               .local = {TP_VPU_LANES, 1, 1}};
+    } else if (caps->type == TP_DEVICE_CPU) {
+        /* As many results as make a work-item of about 16384 elements, in whole strips. */
+        const int64_t per_result =
+            is_tree ? problem->blocks : problem->reduced_elems / problem->blocks + 1;
+        const int64_t wanted = 16384 / per_result > 0 ? 16384 / per_result : 1;
+        const int64_t strip = 16 * text->vectors;
+        tp_vpu_grid *grid = &r.grid;
+        grid->chunk_x = strip > 0 ? (wanted + strip - 1) / strip * strip : wanted;
+        if (grid->chunk_x > r.nx) grid->chunk_x = r.nx > 0 ? r.nx : 1;
+        grid->chunk_y = wanted / grid->chunk_x > 0 ? wanted / grid->chunk_x : 1;
+        if (grid->chunk_y > r.ny) grid->chunk_y = r.ny > 0 ? r.ny : 1;
+        grid->global[0] = (size_t)((r.nx + grid->chunk_x - 1) / grid->chunk_x);
+        grid->global[1] = (size_t)((r.ny + grid->chunk_y - 1) / grid->chunk_y);
+    }
+    return r;
+}
+
 static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, const char *label,
                                 tp_launch *out_launch)
 {
-    const tp_device_caps *caps = problem->target->caps;
+    const bool is_tree = text->form == TP_REDUCE_TREE;
     tp_launch launch = {.kind = TP_LAUNCH_KERNEL, .label = label, .options = ""};
     TP_TRY(tp_reduce_text_emit(text, &launch.source, &launch.entry));
-    const tp_vpu_loops *kept = &text->kept;
-    const int32_t outer = kept->count > 2 ? kept->count - 2 : 0;
-    const int64_t nx =
-        kept->count > 0 ? tp_ix_var_extent(text->ir->index, kept->vars[kept->count - 1]) : 1;
-    const int64_t ny =
-        kept->count > 1 ? tp_ix_var_extent(text->ir->index, kept->vars[kept->count - 2]) : 1;
-    const bool is_tree = text->form == TP_REDUCE_TREE;
-    const int64_t blocks_in_grid = is_tree || text->form == TP_REDUCE_ARG ? 1 : problem->blocks;
-    const int64_t nz = tp_vpu_loops_extent(text->ir, kept, 0, outer) * blocks_in_grid;
-    const int64_t per_result =
-        is_tree ? problem->blocks : problem->reduced_elems / problem->blocks + 1;
-    /* Rows of results that make a work-item of about 16384 elements. */
-    tp_vpu_grid grid = tp_vpu_grid_plan(caps, nx, ny, nz, 16384);
-    if (caps->type == TP_DEVICE_CPU) {
-        const int64_t wanted = 16384 / per_result > 0 ? 16384 / per_result : 1;
-        const int64_t strip = 16 * text->vectors;
-        grid.chunk_x = strip > 0 ? (wanted + strip - 1) / strip * strip : wanted;
-        if (grid.chunk_x > nx) grid.chunk_x = nx > 0 ? nx : 1;
-        grid.chunk_y = wanted / grid.chunk_x > 0 ? wanted / grid.chunk_x : 1;
-        if (grid.chunk_y > ny) grid.chunk_y = ny > 0 ? ny : 1;
-        grid.global[0] = (size_t)((nx + grid.chunk_x - 1) / grid.chunk_x);
-        grid.global[1] = (size_t)((ny + grid.chunk_y - 1) / grid.chunk_y);
-    }
+    const result_grid r = plan_grid(problem, text);
     tp_vpu_args args = {.arena = problem->target->arena};
     tp_vpu_args_add_slots(&args, text->ir);
     if (text->is_long || is_tree) {
@@ -168,22 +186,32 @@ static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, c
     }
     tp_vpu_args_add_extra(&args, text->ir, &text->coefs);
     const int64_t numbers[] = {
-        nx, ny, nz, grid.chunk_x, grid.chunk_y, problem->reduced_elems, problem->blocks};
+        r.nx, r.ny, r.nz, r.grid.chunk_x, r.grid.chunk_y, problem->reduced_elems, problem->blocks};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         tp_vpu_args_add_int(&args, numbers[i]);
     TP_TRY(args.status);
     launch.args = args.items;
     launch.arg_count = args.count;
     for (int i = 0; i < 3; i++) {
-        launch.global[i] = grid.global[i];
-        launch.local[i] = grid.local[i];
+        launch.global[i] = r.grid.global[i];
+        launch.local[i] = r.grid.local[i];
     }
-    launch.global[2] = (size_t)nz;
     launch.grid_z = launch.global[2];
     launch.bytes = tp_vpu_ir_bytes(text->ir);
     if (!is_tree) launch.flops = (double)problem->kept_elems * (double)problem->reduced_elems;
     *out_launch = launch;
     return TPUCL_OK;
+}
+
+/* Below 32 elements most of a work-group would have nothing to add. */
+static tp_reduce_form choose_form(const reduce_problem *problem, const tp_reduce_text *text)
+{
+    const tp_device_caps *caps = problem->target->caps;
+    if (problem->is_arg) return TP_REDUCE_ARG;
+    if (is_column_form(text)) return TP_REDUCE_COLUMNS;
+    const bool has_groups =
+        caps->type != TP_DEVICE_CPU && caps->max_work_group_size >= TP_VPU_LANES;
+    return has_groups && problem->reduced_elems >= 32 ? TP_REDUCE_GROUP : TP_REDUCE_ROWS;
 }
 
 /* All in one launch, or (is_long) the blocks' partial results only. */
@@ -205,9 +233,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
         TP_TRY(build_roots(problem, &text, kept));
     tp_vpu_loops *const lists[] = {&text.kept, &text.reduced};
     tp_vpu_loops_simplify(text.ir, lists, 2);
-    text.form = problem->is_arg         ? TP_REDUCE_ARG
-                : is_column_form(&text) ? TP_REDUCE_COLUMNS
-                                        : TP_REDUCE_ROWS;
+    text.form = choose_form(problem, &text);
     if (text.form == TP_REDUCE_COLUMNS) text.vectors = vectors_for(&text, target->caps);
     return make_launch(problem, &text, label, out_launch);
 }

@@ -260,6 +260,39 @@ static tpucl_status emit_rows(tp_reduce_text *text, tp_str_builder *out)
     return tp_reduce_emit_results(text, "        ", "l#[0]", out);
 }
 
+/* Lanes meet in local memory; every work-item passes every barrier. */
+static tpucl_status emit_group(tp_reduce_text *text, tp_str_builder *out)
+{
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "        %s a%" PRId32 " = %s;\n", text->heads[i].type, i,
+                              text->heads[i].identity);
+    tp_str_builder_printf(out, "        for (vpu_index k = start + lane; k < end; k += %d) {\n",
+                          TP_VPU_LANES);
+    tp_reduce_emit_reduced_indexes(text, "            ", out);
+    TP_TRY(tp_reduce_emit_operands(text, "            ", out));
+    for (int32_t i = 0; i < text->head_count; i++) {
+        char sum[16], value[16];
+        snprintf(sum, sizeof sum, "a%d", (int)i);
+        snprintf(value, sizeof value, "v%d", (int)text->heads[i].operand);
+        tp_str_builder_printf(out, "            %s = ", sum);
+        tp_reduce_emit_combined(text->heads[i].combine, sum, value, out);
+        tp_str_append(out, ";\n");
+    }
+    tp_str_append(out, "        }\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "        s%" PRId32 "[lane] = a%" PRId32 ";\n", i, i);
+    tp_str_builder_printf(out,
+                          "        for (int other = %d; other > 0; other >>= 1) {\n"
+                          "            barrier(CLK_LOCAL_MEM_FENCE);\n"
+                          "            if (lane < other) {\n",
+                          TP_VPU_LANES / 2);
+    tp_reduce_emit_step(text, "                ", "s#[lane]", "s#[lane]", "s#[lane + other]", out);
+    tp_str_append(out, "            }\n        }\n        if (lane == 0) {\n");
+    TP_TRY(tp_reduce_emit_results(text, "            ", "s#[0]", out));
+    tp_str_append(out, "        }\n");
+    return TPUCL_OK;
+}
+
 static tpucl_status emit_arg(tp_reduce_text *text, tp_str_builder *out)
 {
     for (int32_t i = 0; i < text->head_count; i++)
@@ -336,6 +369,8 @@ static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *functions, t
     switch (text->form) {
     case TP_REDUCE_COLUMNS:
         return tp_reduce_columns_emit(text, functions, body);
+    case TP_REDUCE_GROUP:
+        return emit_group(text, body);
     case TP_REDUCE_ARG:
         tp_str_append(functions, key_words);
         return emit_arg(text, body);
@@ -366,10 +401,11 @@ static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
 {
     const tp_vpu_ir *ir = text->ir;
     const bool is_columns = text->form == TP_REDUCE_COLUMNS;
+    const bool is_group = text->form == TP_REDUCE_GROUP;
     tp_str_append(out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
                        "    const uint core = TP_CORE(nz);\n"
                        "    int z = (int)TP_CORE_Z(nz);\n");
-    if (is_columns || text->form == TP_REDUCE_ROWS)
+    if (is_columns || is_group || text->form == TP_REDUCE_ROWS)
         tp_str_builder_printf(out,
                               "    const int block = z %% blocks;\n    z /= blocks;\n"
                               "    const int start = block * %d, end = min(nk, start + %d);\n",
@@ -383,6 +419,15 @@ static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
         tp_reduce_emit_indexes(text, &text->kept, text->kept.count > 2 ? text->kept.count - 2 : 0,
                                "z", "    ", out);
     }
+    if (is_group) {
+        for (int32_t i = 0; i < text->head_count; i++)
+            tp_str_builder_printf(out, "    local %s s%" PRId32 "[%d];\n", text->heads[i].type, i,
+                                  TP_VPU_LANES);
+        tp_str_append(out, "    const int lane = (int)get_local_id(0);\n"
+                           "    const vpu_index x = (vpu_index)get_group_id(0);\n"
+                           "    const vpu_index y = (vpu_index)get_group_id(1);\n    {\n");
+        return;
+    }
     tp_str_append(out, "    const int x0 = (int)get_global_id(0) * chunk_x;\n"
                        "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
                        "    const int x1 = min(x0 + chunk_x, nx), y1 = min(y0 + chunk_y, ny);\n"
@@ -394,8 +439,8 @@ static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
 tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
                                  const char **out_entry)
 {
-    static const char *const entries[] = {"vpu_reduce_rows", "vpu_reduce_columns", "vpu_argument",
-                                          "vpu_reduce_tree"};
+    static const char *const entries[] = {"vpu_reduce_rows", "vpu_reduce_group",
+                                          "vpu_reduce_columns", "vpu_argument", "vpu_reduce_tree"};
     tp_arena *arena = text->ir->arena;
     text->width = 1;
     TP_TRY(name_loops(text));

@@ -10,6 +10,7 @@
 
 typedef enum tp_reduce_form {
     TP_REDUCE_ROWS,    /* the reduced axis is contiguous: 128 lanes along k */
+    TP_REDUCE_GROUP,   /* the same on GPUs: a work-group of 128 per result, lanes are work-items */
     TP_REDUCE_COLUMNS, /* a kept axis is contiguous: a strip of columns, lane after lane */
     TP_REDUCE_ARG,     /* argmax, argmin: one scan */
     TP_REDUCE_TREE     /* second launch of a long reduction: the balanced tree over its blocks */

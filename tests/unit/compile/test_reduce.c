@@ -48,12 +48,15 @@ static tp_graph *new_graph(void)
     return g;
 }
 
+/* As the device is, and as if it were a GPU. */
 static void run_limited(tp_graph *g, int32_t int_limit)
 {
     cr_assert_eq(tp_graph_check(g), TPUCL_OK, "%s", tpucl_last_error()->message);
     cr_assert_eq(tp_graph_verify(g), TPUCL_OK, "%s", tpucl_last_error()->message);
-    program_run_expect_equal(
-        g, &(program_run_options){.cores = 2, .steps = 1, .seed = 3, .int_limit = int_limit});
+    program_run_options options = {.cores = 2, .steps = 1, .seed = 3, .int_limit = int_limit};
+    program_run_expect_equal(g, &options);
+    options.as_gpu = true;
+    program_run_expect_equal(g, &options);
     tp_graph_destroy(g);
 }
 
