@@ -153,7 +153,7 @@ static void add_unary(maker *m)
         tp_op_is_finite(g, a);
         break;
     case 14:
-        tp_op_multiply_scalar(g, a, 0x1p-70); /* leads to subnormals */
+        tp_op_multiply_scalar(g, a, 0x1p-126); /* subnormal, so zero */
         break;
     default:
         tp_op_maximum(g, a, tp_op_scalar(g, node_of(m, a)->dtype, 0));
