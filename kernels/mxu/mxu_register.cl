@@ -44,7 +44,6 @@
 #define B_IS_PACKED 1
 #endif
 #include "mxu/operands.clh"
-#include "mxu/rows.clh"
 #if PANEL_IS_PACKED
 #define PANEL_SPACE global const
 #include "mxu/panel.clh"
@@ -56,8 +55,7 @@ typedef mxu_a_t mxu_source_t;
 #ifndef TP_EPILOGUE_PARAMS
 #include "mxu/epilogue_plain.clh"
 #endif
-
-#define TILE_N (TILE_VECTORS * VECTOR_WIDTH)
+#include "mxu/register_tile.clh"
 
 #if B_IS_PACKED
 typedef float mxu_b_source_t;
@@ -67,14 +65,6 @@ typedef mxu_b_t mxu_b_source_t;
 #define MXU_WIDTH 8
 #include "mxu/convert.clh"
 #endif
-#endif
-
-#if VECTOR_WIDTH == 16
-typedef float16 mxu_vector;
-#elif VECTOR_WIDTH == 8
-typedef float8 mxu_vector;
-#else
-typedef float4 mxu_vector;
 #endif
 
 /* Vector i of the current row of B. */
@@ -90,34 +80,21 @@ typedef float4 mxu_vector;
 #define B_VECTOR(i) vload4(i, b_ptr)
 #endif
 
-/* One row of the tile: its accumulators, one step of k, and what becomes of a chunk's sums. `sums`
- * keeps the block's sums in memory; it is touched once in 128 steps. */
+/* A step of k: B's vectors, and what a row does with them. */
 #if TILE_VECTORS == 1
 #define LOAD_B const mxu_vector b0 = B_VECTOR(0);
-#define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f;
 #define STEP(r) sum_##r##_0 = MXU_FMA((mxu_vector)(a_ptr[r * PANEL_ROW_STEP]), b0, sum_##r##_0);
-#define STORE_FIRST(r) sums[r] = sum_##r##_0;
-#define ADD(r) sums[r] = sums[r] + sum_##r##_0;
 #elif TILE_VECTORS == 2
 #define LOAD_B const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1);
-#define CLEAR(r) mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f;
 #define STEP(r)                                                                                    \
     {                                                                                              \
         const mxu_vector a_value = (mxu_vector)(a_ptr[r * PANEL_ROW_STEP]);                        \
         sum_##r##_0 = MXU_FMA(a_value, b0, sum_##r##_0);                                           \
         sum_##r##_1 = MXU_FMA(a_value, b1, sum_##r##_1);                                           \
     }
-#define STORE_FIRST(r)                                                                             \
-    sums[2 * r] = sum_##r##_0;                                                                     \
-    sums[2 * r + 1] = sum_##r##_1;
-#define ADD(r)                                                                                     \
-    sums[2 * r] = sums[2 * r] + sum_##r##_0;                                                       \
-    sums[2 * r + 1] = sums[2 * r + 1] + sum_##r##_1;
 #else
 #define LOAD_B                                                                                     \
     const mxu_vector b0 = B_VECTOR(0), b1 = B_VECTOR(1), b2 = B_VECTOR(2), b3 = B_VECTOR(3);
-#define CLEAR(r)                                                                                   \
-    mxu_vector sum_##r##_0 = 0.0f, sum_##r##_1 = 0.0f, sum_##r##_2 = 0.0f, sum_##r##_3 = 0.0f;
 #define STEP(r)                                                                                    \
     {                                                                                              \
         const mxu_vector a_value = (mxu_vector)(a_ptr[r * PANEL_ROW_STEP]);                        \
@@ -126,49 +103,7 @@ typedef float4 mxu_vector;
         sum_##r##_2 = MXU_FMA(a_value, b2, sum_##r##_2);                                           \
         sum_##r##_3 = MXU_FMA(a_value, b3, sum_##r##_3);                                           \
     }
-#define STORE_FIRST(r)                                                                             \
-    sums[4 * r] = sum_##r##_0;                                                                     \
-    sums[4 * r + 1] = sum_##r##_1;                                                                 \
-    sums[4 * r + 2] = sum_##r##_2;                                                                 \
-    sums[4 * r + 3] = sum_##r##_3;
-#define ADD(r)                                                                                     \
-    sums[4 * r] = sums[4 * r] + sum_##r##_0;                                                       \
-    sums[4 * r + 1] = sums[4 * r + 1] + sum_##r##_1;                                               \
-    sums[4 * r + 2] = sums[4 * r + 2] + sum_##r##_2;                                               \
-    sums[4 * r + 3] = sums[4 * r + 3] + sum_##r##_3;
 #endif
-
-/* Columns 16*i .. 16*i+15 of row r, as the epilogue takes them. */
-#if VECTOR_WIDTH == 16
-#define SUMS_16(r, i) sums[(r)*TILE_VECTORS + (i)]
-#elif VECTOR_WIDTH == 8
-#define SUMS_16(r, i)                                                                              \
-    (float16)(sums[(r)*TILE_VECTORS + 2 * (i)], sums[(r)*TILE_VECTORS + 2 * (i) + 1])
-#else
-#define SUMS_16(r, i)                                                                              \
-    (float16)(sums[(r)*TILE_VECTORS + 4 * (i)], sums[(r)*TILE_VECTORS + 4 * (i) + 1],              \
-              sums[(r)*TILE_VECTORS + 4 * (i) + 2], sums[(r)*TILE_VECTORS + 4 * (i) + 3])
-#endif
-
-static inline void finish_tile(TP_EPILOGUE_PARAMS, const mxu_vector *sums, mxu_place place, uint m0,
-                               uint n0, uint size_m, uint size_n)
-{
-    const uint rows = min((uint)TILE_M, size_m - m0);
-    for (uint r = 0; r < rows; r++) {
-        for (uint i = 0; i < TILE_N / 16; i++) {
-            const uint n = n0 + 16 * i;
-            const float16 value = MXU_FINISH_16(SUMS_16(r, i));
-            if (n + 16 <= size_n) {
-                tp_epilogue_16(TP_EPILOGUE_PASS, place.core, place.z, m0 + r, n, value);
-            } else {
-                float column[16];
-                vstore16(value, 0, column);
-                for (uint j = 0; n + j < size_n; j++)
-                    tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m0 + r, n + j, column[j]);
-            }
-        }
-    }
-}
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b),
@@ -221,6 +156,6 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b
                 MXU_ROWS(ADD)
             }
         }
-        finish_tile(TP_EPILOGUE_PASS, sums, place, m0, tile * TILE_N, size_m, size_n);
+        mxu_finish_tile(TP_EPILOGUE_PASS, sums, place, m0, tile * TILE_N, size_m, size_n);
     }
 }

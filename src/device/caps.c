@@ -137,6 +137,23 @@ static void read_partition(query q, tp_device_caps *caps)
             caps->max_sub_devices = ask_u32(q, CL_DEVICE_PARTITION_MAX_SUB_DEVICES);
 }
 
+/* PoCL's CPU drivers run kernels on the host and let clang assemble what stands in them. Its other
+ * drivers, and other platforms, may run elsewhere or not know the instruction. */
+static bool has_bf16_pairs(const tp_device_caps *caps)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    const char *const drivers[] = {"pthread", "basic", "cpu"};
+    if (caps->type != TP_DEVICE_CPU || !strstr(caps->platform, "Portable Computing Language") ||
+        caps->preferred_float_vector != 16 || !__builtin_cpu_supports("avx512bf16"))
+        return false;
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
+        if (!strncmp(caps->name, drivers[i], strlen(drivers[i]))) return true;
+#else
+    (void)caps;
+#endif
+    return false;
+}
+
 tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *platform_name,
                           tp_device_caps *out_caps)
 {
@@ -153,6 +170,7 @@ tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *plat
     read_memory(q, &caps);
     read_partition(q, &caps);
     caps.preferred_float_vector = ask_u32(q, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    caps.has_bf16_pairs = has_bf16_pairs(&caps);
     const cl_device_fp_config single = ask_u64(q, CL_DEVICE_SINGLE_FP_CONFIG);
     caps.fma_is_fast = single & CL_FP_FMA;
     caps.has_denormals = single & CL_FP_DENORM;

@@ -102,6 +102,10 @@ static const tp_mxu_case cases[] = {
         .precision = TP_MXU_F32),
     DOT("vanishing", BBF, 21, 35, 140, .fill = TP_MXU_FILL_VANISHING, .cores = 1),
     DOT("vanishing, two blocks", BBF, 5, 17, 8500, .fill = TP_MXU_FILL_VANISHING, .cores = 1),
+    DOT("tiny, border", BBF, 64, 96, 261, .fill = TP_MXU_FILL_BORDER, .cores = 1),
+    DOT("tiny, beyond the border", BBF, 64, 96, 261, .fill = TP_MXU_FILL_BEYOND, .cores = 1),
+    DOT("tiny, beyond the border, A transposed", BBF, 64, 96, 261, .fill = TP_MXU_FILL_BEYOND,
+        .a_layout = TP_MXU_COLUMNS, .b_layout = TP_MXU_COLUMNS, .cores = 1),
     DOT("tiny, bf16 out", BBB, 21, 35, 140, .fill = TP_MXU_FILL_TINY, .cores = 1),
 
     CONV("conv 3x3, one channel", BBF, (3, 7, 9, 1, 5, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2),

@@ -126,6 +126,10 @@ static float make_value(tp_mxu_fill fill, int32_t tensor, uint64_t random)
         return sign * ldexpf(fraction, odd < 4 ? -130 : -63 - spread / 2);
     case TP_MXU_FILL_VANISHING:
         return ldexpf(tensor == 0 ? -fraction : fraction, -100);
+    case TP_MXU_FILL_BORDER:
+        return sign * ldexpf(fraction, spread % 2 - 56);
+    case TP_MXU_FILL_BEYOND:
+        return sign * ldexpf(fraction, spread % 2 - (tensor == 0 ? 56 : 57));
     case TP_MXU_FILL_ORDINARY:
     default:
         return sign * ldexpf(fraction, spread - 4);

@@ -19,7 +19,11 @@ typedef enum tp_mxu_fill {
     TP_MXU_FILL_NONFINITE, /* the same with some NaN and infinities */
     TP_MXU_FILL_HUGE,      /* magnitudes up to the largest: products and sums overflow */
     TP_MXU_FILL_TINY,      /* products are subnormal, sums partly, operands partly */
-    TP_MXU_FILL_VANISHING  /* negative products that round to -0: every sum is -0 */
+    TP_MXU_FILL_VANISHING, /* negative products that round to -0: every sum is -0 */
+    /* bf16 operands whose products are multiples of 2^-126, so that no sum can be subnormal; and of
+     * 2^-127, so that some are, where products cancel */
+    TP_MXU_FILL_BORDER,
+    TP_MXU_FILL_BEYOND
 } tp_mxu_fill;
 
 /* How an operand lies: for A row is m and for B row is k; the other index runs fastest in ROWS. */

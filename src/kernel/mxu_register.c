@@ -2,13 +2,7 @@
  * Plans kernels/mxu/mxu_register.cl: chooses the register tile, packs B (and A, where a panel does
  * not fit into local memory) and runs the product.
  */
-#include "kernel/mxu_plan.h"
-
-typedef struct tile {
-    int rows, vector_width, vectors, columns; /* columns = vectors * vector_width */
-    bool panel_by_row, panel_is_packed, b_is_packed;
-    int64_t panels, tiles, panel_chunks, panel_bytes;
-} tile;
+#include "kernel/mxu_register.h"
 
 /* Below this many multiply-adds a launch to pack costs more than the packing saves (a launch takes
  * about 3 us on PoCL, in which mxu_direct does some 10^5 of them). */
@@ -55,9 +49,9 @@ static bool b_runs_along_n(const tp_mxu_problem *problem)
     return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
 }
 
-static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *caps)
+tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_problem *problem, const tp_device_caps *caps)
 {
-    tile t = {0};
+    tp_mxu_tile t = {0};
     const uint32_t preferred = caps->preferred_float_vector;
     t.vector_width = preferred >= 16 ? 16 : preferred >= 8 ? 8 : 4;
     t.vectors = t.vector_width == 16 ? (problem->n <= 16 ? 1 : 2) : t.vector_width == 8 ? 2 : 4;
@@ -89,13 +83,25 @@ static tile choose_tile(const tp_mxu_problem *problem, const tp_device_caps *cap
     return t;
 }
 
-static double packed_b_bytes(const tp_mxu_problem *problem, const tile *t)
+tpucl_status tp_mxu_check_small(const tp_mxu_builder *builder, const char **out_reason)
 {
-    return (double)(tp_mxu_parts(problem) * problem->batch * t->tiles * t->columns) *
-           (double)problem->k * 4.0;
+    const double work = tp_mxu_flops(builder->problem) / 2.0;
+    if (work >= SMALL_PRODUCT) return TPUCL_OK;
+    *out_reason = tp_arena_printf(builder->arena, "%.0f multiply-adds, packing pays from %.0f on",
+                                  work, SMALL_PRODUCT);
+    return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
 }
 
-static double packed_a_bytes(const tp_mxu_problem *problem, const tile *t)
+double tp_mxu_packed_b_bytes(const tp_mxu_problem *problem, const tp_mxu_tile *t, bool in_pairs)
+{
+    const double slices = (double)(tp_mxu_parts(problem) * problem->batch * t->tiles);
+    const double columns = (double)t->columns;
+    if (!in_pairs) return slices * columns * (double)problem->k * 4.0;
+    const double pairs = (double)tp_mxu_ceil_div(problem->k, 2);
+    return slices * (columns * pairs + (double)tp_mxu_ceil_div(problem->k, TP_MXU_K_CHUNK)) * 4.0;
+}
+
+static double packed_a_bytes(const tp_mxu_problem *problem, const tp_mxu_tile *t)
 {
     return (double)(tp_mxu_units(problem) * problem->batch) * (double)t->panels *
            (double)t->panel_bytes;
@@ -106,9 +112,10 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     const tp_mxu_problem *problem = builder->problem;
     TP_TRY(tp_mxu_check_units(builder, out_reason));
     if (*out_reason != NULL) return TPUCL_OK;
-    const tile t = choose_tile(problem, builder->caps);
+    const tp_mxu_tile t = tp_mxu_choose_tile(problem, builder->caps);
     if (t.b_is_packed) {
-        TP_TRY(tp_mxu_check_scratch(builder, "packed B", packed_b_bytes(problem, &t), out_reason));
+        TP_TRY(tp_mxu_check_scratch(builder, "packed B", tp_mxu_packed_b_bytes(problem, &t, false),
+                                    out_reason));
         if (*out_reason != NULL) return TPUCL_OK;
     }
     if (t.panel_is_packed) {
@@ -122,16 +129,10 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
             builder->caps->preferred_float_vector);
         return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
     }
-    const double work = tp_mxu_flops(problem) / 2.0;
-    if (work < SMALL_PRODUCT) {
-        *out_reason = tp_arena_printf(
-            builder->arena, "%.0f multiply-adds, packing pays from %.0f on", work, SMALL_PRODUCT);
-        return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
-    }
-    return TPUCL_OK;
+    return tp_mxu_check_small(builder, out_reason);
 }
 
-static const char *knobs(const tp_mxu_builder *builder, const tile *t)
+static const char *knobs(const tp_mxu_builder *builder, const tp_mxu_tile *t)
 {
     return tp_arena_printf(
         builder->arena,
@@ -140,7 +141,8 @@ static const char *knobs(const tp_mxu_builder *builder, const tile *t)
         t->rows, t->vector_width, t->vectors, t->panel_by_row, t->panel_is_packed, t->b_is_packed);
 }
 
-static tpucl_status pack_b(tp_mxu_builder *builder, const tile *t, int32_t *out_tensor)
+tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool in_pairs,
+                           int32_t *out_tensor)
 {
     const tp_mxu_problem *problem = builder->problem;
     const tp_mxu_operand b = tp_mxu_operand_b(problem);
@@ -148,17 +150,18 @@ static tpucl_status pack_b(tp_mxu_builder *builder, const tile *t, int32_t *out_
     const bool along_k = problem->kind == TP_MXU_CONV_INPUT_GRAD ? problem->conv.out_c % 16 == 0
                                                                  : b.stride_inner == 1;
     const int64_t parts = tp_mxu_parts(problem);
-    const double bytes = packed_b_bytes(problem, t);
+    const double bytes = tp_mxu_packed_b_bytes(problem, t, in_pairs);
     tp_mxu_scratch scratch = {
         .bytes = (uint64_t)bytes,
         .is_per_core = !problem->b.is_replicated,
-        .dtype = TP_F32,
+        .dtype = in_pairs ? TP_S32 : TP_F32,
         .packed_from = problem->b_tensor,
         .pack_key = tp_arena_printf(
-            builder->arena, "b %d %s p%d n%lld k%lld b%lld s%lld,%lld,%lld c%lld t%d",
-            problem->kind == TP_MXU_CONV_INPUT_GRAD, tp_dtype_name(b.dtype), problem->precision,
-            (long long)problem->n, (long long)problem->k, (long long)problem->batch,
-            (long long)b.stride_batch, (long long)b.stride_outer, (long long)b.stride_inner,
+            builder->arena, "%s %d %s p%d n%lld k%lld b%lld s%lld,%lld,%lld c%lld t%d",
+            in_pairs ? "pairs of b" : "b", problem->kind == TP_MXU_CONV_INPUT_GRAD,
+            tp_dtype_name(b.dtype), problem->precision, (long long)problem->n,
+            (long long)problem->k, (long long)problem->batch, (long long)b.stride_batch,
+            (long long)b.stride_outer, (long long)b.stride_inner,
             (long long)(problem->kind == TP_MXU_CONV_INPUT_GRAD ? problem->conv.out_c : 0),
             t->columns),
     };
@@ -181,12 +184,13 @@ static tpucl_status pack_b(tp_mxu_builder *builder, const tile *t, int32_t *out_
     const char *common = tp_mxu_options(builder, false);
     if (common == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
-        .what = "mxu_pack_b",
-        .text = "#include \"mxu/mxu_pack.cl\"\n",
+        .what = in_pairs ? "mxu_pack_pairs" : "mxu_pack_b",
+        .text =
+            in_pairs ? "#include \"mxu/mxu_pack_pairs.cl\"\n" : "#include \"mxu/mxu_pack.cl\"\n",
         .options = tp_arena_printf(builder->arena,
                                    "%s -DTILE_N=%d -DB_RUNS_ALONG_N=%d -DB_RUNS_ALONG_K=%d", common,
                                    t->columns, along_n, along_k),
-        .entry = "mxu_pack_b",
+        .entry = in_pairs ? "mxu_pack_pairs" : "mxu_pack_b",
         .args = &args,
         .global = {(size_t)t->tiles, (size_t)tp_mxu_ceil_div(problem->k, TP_MXU_K_CHUNK),
                    (size_t)grid_z},
@@ -198,7 +202,7 @@ static tpucl_status pack_b(tp_mxu_builder *builder, const tile *t, int32_t *out_
     return tp_mxu_add_launch(builder, &launch);
 }
 
-static tpucl_status pack_a(tp_mxu_builder *builder, const tile *t, int32_t *out_tensor)
+static tpucl_status pack_a(tp_mxu_builder *builder, const tp_mxu_tile *t, int32_t *out_tensor)
 {
     const tp_mxu_problem *problem = builder->problem;
     const tp_mxu_operand a = tp_mxu_operand_a(problem);
@@ -244,7 +248,7 @@ static tpucl_status pack_a(tp_mxu_builder *builder, const tile *t, int32_t *out_
 
 /* Work-groups share the tiles of n when there are few panels: about four groups per compute
  * unit. */
-static int64_t choose_shares(const tp_mxu_builder *builder, const tile *t)
+int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
 {
     const tp_mxu_problem *problem = builder->problem;
     const int64_t groups = t->panels * tp_mxu_units(problem) * problem->batch;
@@ -257,9 +261,9 @@ static int64_t choose_shares(const tp_mxu_builder *builder, const tile *t)
 static tpucl_status plan(tp_mxu_builder *builder)
 {
     const tp_mxu_problem *problem = builder->problem;
-    const tile t = choose_tile(problem, builder->caps);
+    const tp_mxu_tile t = tp_mxu_choose_tile(problem, builder->caps);
     int32_t a = problem->a_tensor, b = problem->b_tensor;
-    if (t.b_is_packed) TP_TRY(pack_b(builder, &t, &b));
+    if (t.b_is_packed) TP_TRY(tp_mxu_pack_b(builder, &t, false, &b));
     if (t.panel_is_packed) TP_TRY(pack_a(builder, &t, &a));
     const char *what = tp_arena_printf(builder->arena, "mxu_register %dx%d", t.rows, t.columns);
     const char *options = knobs(builder, &t);
@@ -269,10 +273,11 @@ static tpucl_status plan(tp_mxu_builder *builder)
         .text = "mxu/mxu_register.cl",
         .options = options,
         .entry = "mxu_register",
-        .global = {(size_t)t.panels, (size_t)choose_shares(builder, &t), 1},
+        .global = {(size_t)t.panels, (size_t)tp_mxu_choose_shares(builder, &t), 1},
         .local = {1, 1, 1},
-        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_c_bytes(problem) +
-                 (t.b_is_packed ? packed_b_bytes(problem, &t) : tp_mxu_b_bytes(problem)),
+        .bytes =
+            tp_mxu_a_bytes(problem) + tp_mxu_c_bytes(problem) +
+            (t.b_is_packed ? tp_mxu_packed_b_bytes(problem, &t, false) : tp_mxu_b_bytes(problem)),
     };
     return tp_mxu_add_product(builder, launch, a, b, t.panel_is_packed ? 16 : t.panel_bytes);
 }

@@ -29,6 +29,8 @@ typedef struct tp_device_caps {
     bool has_denormals;                /* CL_FP_DENORM */
     bool has_correct_divide_sqrt;      /* CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT */
     bool has_subgroups, has_fp16, has_fp64;
+    /* Its kernels may use AVX512_BF16's VDPBF16PS: it is this host's processor, and that has it. */
+    bool has_bf16_pairs;
     uint32_t max_sub_devices; /* 0 or 1: cannot be split */
     double profiling_resolution_ns;
 } tp_device_caps;

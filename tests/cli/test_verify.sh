@@ -20,8 +20,9 @@ expect_not_in err 'is not used'
 
 # A variant that forgets all chunks of k but the last.
 cp -r "$TPUCL_SOURCE/kernels" kernels
-sed -i -E 's/^( *|#define ADD\(r\) )sums\[([^]]*)\] = sums\[[^]]*\] \+ /\1sums[\2] = /' kernels/mxu/mxu_register.cl
-cmp -s kernels/mxu/mxu_register.cl "$TPUCL_SOURCE/kernels/mxu/mxu_register.cl" && fail 'the kernel was not sabotaged'
+tile=mxu/register_tile.clh
+sed -i -E 's/^( *|#define ADD\(r\) )sums\[([^]]*)\] = sums\[[^]]*\] \+ /\1sums[\2] = /' kernels/$tile
+cmp -s kernels/$tile "$TPUCL_SOURCE/kernels/$tile" && fail 'the kernel was not sabotaged'
 export TPUCL_KERNEL_DIR=$work/kernels
 run verify --quick --variant mxu_register --json wrong.json
 expect_code 1

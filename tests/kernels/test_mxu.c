@@ -50,6 +50,20 @@ Test(mxu, register_tile)
     check("mxu_register", test_device_open(), NULL, 80);
 }
 
+/* In pairs of bf16: by the instruction where the device has it, and by plain steps everywhere. */
+Test(mxu, pairs)
+{
+    check("mxu_pairs", test_device_open(), NULL, 60);
+}
+
+Test(mxu, pairs_by_steps)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.has_bf16_pairs = false;
+    check("mxu_pairs", device, &caps, 60);
+}
+
 Test(mxu, local_tile)
 {
     check("mxu_local", test_device_open(), NULL, 80);

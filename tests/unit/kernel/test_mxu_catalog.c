@@ -83,8 +83,25 @@ Test(mxu_catalog, names_end_with_the_reference)
     int count = 0;
     while (names[count] != NULL)
         count++;
-    cr_assert(count == 5);
+    cr_assert(count == 6);
     cr_assert_str_eq(names[count - 1], "mxu_reference");
+}
+
+/* Where the processor multiplies pairs of bf16, and only there. */
+Test(mxu_catalog, pairs_need_the_instruction)
+{
+    tp_device_caps caps = cpu;
+    create(&caps, NULL);
+    cr_assert(has_declined("mxu_pairs: the device has no instruction for pairs of bf16"));
+    caps.has_bf16_pairs = true;
+    caps.preferred_float_vector = 16;
+    create(&caps, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_pairs");
+    cr_assert(plan.launch_count == 2 && plan.scratch_count == 1);
+    cr_assert(!plan.scratch[0].is_per_core && plan.scratch[0].pack_key != NULL);
+    /* words of two, and the least magnitudes of 16 tiles of 7 chunks */
+    cr_assert(plan.scratch[0].bytes == 784 / 2 * 512 * 4 + 16 * 7 * 4);
+    cr_assert(strstr(plan.launches[1].options, "PAIRS_ARE_STEPS=0") != NULL);
 }
 
 /* Weights are packed once per device, by a launch of their own that a step can share. */

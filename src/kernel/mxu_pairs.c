@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans kernels/mxu/mxu_pairs.cl: the register tile on processors that multiply pairs of bf16.
+ */
+#include "kernel/mxu_register.h"
+
+/* The tile of a device whose vectors have 16 floats, which the kernel is written for. */
+static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
+{
+    tp_device_caps caps = *builder->caps;
+    caps.preferred_float_vector = 16;
+    return tp_mxu_choose_tile(builder->problem, &caps);
+}
+
+static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    if (problem->precision == TP_MXU_F32) {
+        *out_reason = "f32 operands do not fit into pairs of bf16";
+        return TPUCL_OK;
+    }
+    if (!is_forced && !builder->caps->has_bf16_pairs) {
+        *out_reason = "the device has no instruction for pairs of bf16";
+        return TPUCL_OK;
+    }
+    const tp_mxu_tile t = choose_tile(builder);
+    if (t.panel_is_packed) {
+        *out_reason = tp_arena_printf(builder->arena, "a panel has %lld bytes, local memory %llu",
+                                      (long long)t.panel_bytes,
+                                      (unsigned long long)builder->caps->local_memory_bytes);
+        return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
+    }
+    TP_TRY(tp_mxu_check_units(builder, out_reason));
+    if (*out_reason != NULL) return TPUCL_OK;
+    TP_TRY(tp_mxu_check_scratch(builder, "packed B", tp_mxu_packed_b_bytes(problem, &t, true),
+                                out_reason));
+    if (*out_reason != NULL || is_forced) return TPUCL_OK;
+    if (!t.b_is_packed) {
+        *out_reason = "B is read too few times to be worth packing";
+        return TPUCL_OK;
+    }
+    return tp_mxu_check_small(builder, out_reason);
+}
+
+static tpucl_status plan(tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const tp_mxu_tile t = choose_tile(builder);
+    int32_t b = problem->b_tensor;
+    TP_TRY(tp_mxu_pack_b(builder, &t, true, &b));
+    const char *what = tp_arena_printf(builder->arena, "mxu_pairs %dx%d", t.rows, t.columns);
+    /* forced on a device without the instruction, to check the rest */
+    const char *options = tp_arena_printf(
+        builder->arena, "-DTILE_M=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPAIRS_ARE_STEPS=%d",
+        t.rows, t.vectors, t.panel_by_row, !builder->caps->has_bf16_pairs);
+    if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
+    const tp_mxu_launch launch = {
+        .what = what,
+        .text = "mxu/mxu_pairs.cl",
+        .options = options,
+        .entry = "mxu_pairs",
+        .global = {(size_t)t.panels, (size_t)tp_mxu_choose_shares(builder, &t), 1},
+        .local = {1, 1, 1},
+        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_c_bytes(problem) +
+                 tp_mxu_packed_b_bytes(problem, &t, true),
+    };
+    return tp_mxu_add_product(builder, launch, problem->a_tensor, b, t.panel_bytes);
+}
+
+const tp_mxu_variant tp_mxu_variant_pairs = {"mxu_pairs", decline, plan};
