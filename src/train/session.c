@@ -120,10 +120,10 @@ void tp_session_destroy(tp_session *session)
 {
     if (!session) return;
     tp_pipeline_destroy(session->pipeline);
+    tp_reference_destroy(session->reference); /* reads its graph until the end */
     tp_session_graph_deinit(session, &session->train);
     tp_session_graph_deinit(session, &session->evaluate);
     tp_executor_destroy(session->executor);
-    tp_reference_destroy(session->reference);
     tp_core_map_close(session->map);
     tp_program_cache_close(session->cache);
     tp_model_destroy(session->model);
