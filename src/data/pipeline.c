@@ -11,7 +11,7 @@
 #include "core/thread.h"
 #include "data/order.h"
 
-enum { DEFAULT_PREFETCH = 2 };
+enum { DEFAULT_PREFETCH = 2, MAX_PREFETCH = 1024 };
 
 struct tp_pipeline {
     const tp_source *source;
@@ -112,6 +112,10 @@ static tpucl_status check_options(const tp_source *source, tp_pipeline_options *
                        "examples %lld to %lld are asked for, the source has %lld",
                        (long long)options->first, (long long)(options->first + options->count - 1),
                        (long long)source->example_count);
+    if (options->prefetch > MAX_PREFETCH)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%d batches are to be kept ready; expected at most %d", options->prefetch,
+                       MAX_PREFETCH);
     if (options->prefetch < 1) options->prefetch = DEFAULT_PREFETCH;
     return TPUCL_OK;
 }

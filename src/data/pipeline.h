@@ -20,7 +20,7 @@ typedef struct tp_pipeline_options {
     int64_t shuffle_buffer; /* examples; 0: the whole range */
     uint64_t seed;
     int64_t epochs;       /* 0: without end */
-    int32_t prefetch;     /* batches kept ready; 0: 2 */
+    int32_t prefetch;     /* batches kept ready, at most 1024; 0: 2 */
     uint32_t start_epoch; /* to go on where an earlier pipeline was: */
     int64_t start_batch;  /* batches of start_epoch to leave out */
 } tp_pipeline_options;
