@@ -136,7 +136,6 @@ static tpucl_status allocate_values(tp_cpu_runner *runner, const bool *is_live,
         uint64_t bytes = (uint64_t)tp_shape_bytes(&node->shape, node->dtype);
         value->data = tp_arena_alloc(runner->arena, bytes + 64);
         if (!value->data) return TPUCL_OUT_OF_MEMORY;
-        runner->bytes += bytes;
         int64_t columns = tp_cpu_column_elems(graph, node);
         if (columns > runner->column_elems) runner->column_elems = columns;
     }

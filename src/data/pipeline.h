@@ -44,9 +44,5 @@ void tp_pipeline_destroy(tp_pipeline *pipeline);
 tpucl_status tp_pipeline_next(tp_pipeline *pipeline, const tp_batch **out_batch);
 
 int64_t tp_pipeline_batches_per_epoch(const tp_pipeline *pipeline);
-int64_t tp_pipeline_examples_per_epoch(const tp_pipeline *pipeline);
-
-/* Time that tp_pipeline_next waited for a batch, in all. */
-uint64_t tp_pipeline_wait_ns(const tp_pipeline *pipeline);
 
 #endif

@@ -149,11 +149,6 @@ const tp_topology *tp_session_topology(const tp_session *session)
     return session->topology;
 }
 
-const tp_model *tp_session_model(const tp_session *session)
-{
-    return session->model;
-}
-
 const tp_core_map *tp_session_core_map(const tp_session *session)
 {
     return session->map;
@@ -162,11 +157,6 @@ const tp_core_map *tp_session_core_map(const tp_session *session)
 tp_variables *tp_session_variables(tp_session *session)
 {
     return tp_executor_variables(session->executor);
-}
-
-const tp_graph *tp_session_train_graph(const tp_session *session)
-{
-    return session->train.graph;
 }
 
 const tp_source *tp_session_train_source(const tp_session *session)

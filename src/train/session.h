@@ -47,12 +47,9 @@ void tp_session_destroy(tp_session *session);
 /* Borrowed, all read-only. */
 const tp_config *tp_session_config(const tp_session *session);
 const tp_topology *tp_session_topology(const tp_session *session);
-const tp_model *tp_session_model(const tp_session *session);
 const tp_core_map *tp_session_core_map(const tp_session *session);
 tp_variables *tp_session_variables(tp_session *session);
-const tp_graph *tp_session_train_graph(const tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);
-
 const tp_source *tp_session_test_source(const tp_session *session); /* NULL: there is none */
 
 /* The training and evaluation graphs for another per-core batch; the caller destroys them. */

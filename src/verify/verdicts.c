@@ -275,10 +275,3 @@ tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)
 {
     return (tp_mxu_allow){.is_allowed = is_allowed, .user = verdicts};
 }
-
-const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index)
-{
-    for (size_t i = 0; i < verdicts->all.count; i++)
-        if (!verdicts->all.items[i].is_allowed && index-- == 0) return verdicts->all.items[i].text;
-    return NULL;
-}

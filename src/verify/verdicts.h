@@ -35,7 +35,4 @@ tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts);
  * reference: the quick cases of verify/graph_cases.h, run when first asked for and kept like any verdict. */
 tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts);
 
-/* Why a variant may not be used, for messages and `tpucl devices`; NULL past the end. Borrowed. */
-const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index);
-
 #endif
