@@ -117,8 +117,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluation_json(tpucl_run *run
                                                                   const tpucl_epoch *result,
                                                                   char **out_text);
 
-/* Asks a training to end after the step that is running. May be called from a signal handler and
- * from any thread. */
+/* Asks a training to end after the step that is running; when none is, the next one ends before its
+ * first step. May be called from a signal handler and from any thread. */
 TPUCL_API void tpucl_run_stop(tpucl_run *run);
 
 #ifdef __cplusplus

@@ -102,7 +102,8 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
  * batch to the last result. Goes beyond the configured end if asked to. */
 tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *out_seconds);
 
-/* May be called from a signal handler and from any thread. */
+/* Ends the training that runs after its step, or the next one before its first when none runs. May be called
+ * from a signal handler and from any thread. */
 void tp_session_stop(tp_session *session);
 
 /* Forward only over the whole "test" or "train" part; fills loss, accuracy, examples and seconds. */
@@ -110,6 +111,7 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                  tp_session_epoch *out_result);
 
 int64_t tp_session_steps_done(const tp_session *session);
+/* Borrowed until the next call of tp_session_train. */
 const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count);
 const tp_breakdown *tp_session_breakdown(const tp_session *session);
 tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
