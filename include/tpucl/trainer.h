@@ -62,7 +62,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_evaluate(tpucl_trainer *tr
                                                                tpucl_dataset *dataset,
                                                                tpucl_step_result *out_result);
 
-/* A variable by name, row-major, in its own dtype. `byte_capacity` must be its exact size. */
+/* A variable by name, row-major, in its own dtype. `byte_capacity` must be its exact size. What is
+ * written has no subnormals afterwards. TPUCL_NOT_FOUND, TPUCL_INVALID_ARGUMENT for another size. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_read(tpucl_trainer *trainer, const char *name,
                                                            void *out_data, size_t byte_capacity);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_write(tpucl_trainer *trainer,
