@@ -25,4 +25,8 @@ tp_node_id tp_loss_per_example(tp_graph *graph, const tp_loss_input *input);
  * TP_NO_NODE for losses that have no accuracy. Where a value is NaN: 0. */
 tp_node_id tp_loss_is_correct(tp_graph *graph, const tp_loss_input *input);
 
+/* f32 []: sum of weight * value over the examples whose weight is above 0; the others may hold anything.
+ * Both f32 [batch]. */
+tp_node_id tp_loss_weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values);
+
 #endif
