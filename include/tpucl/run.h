@@ -100,7 +100,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_device_info(const tpucl_run *r
                                                               tpucl_device_info *out_info);
 
 /* Trains to the end. With an `output_dir` it leaves params.safetensors, config.json and result.json
- * there, and fails before the first step when it could not. Stopped by tpucl_run_stop: TPUCL_INTERRUPTED, with the same files of the steps done. */
+ * there, and fails before the first step when it could not. Stopped by tpucl_run_stop:
+ * TPUCL_INTERRUPTED, with the same files of the steps done. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_train(tpucl_run *run,
                                                         const tpucl_run_callbacks *callbacks,
                                                         tpucl_run_result *out_result);
