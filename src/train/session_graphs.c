@@ -192,27 +192,18 @@ static void report_verdict(void *user, const char *variant, const char *problem_
     session->options.build_progress(&progress, session->options.build_user);
 }
 
-/* Devices that report the same capabilities get one program. */
 static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *graph)
 {
-    const tp_core_map *map = session->map;
-    graph->programs = TP_ARENA_NEW_ARRAY(session->arena, tp_program *, (size_t)map->device_count);
+    const size_t devices = (size_t)session->map->device_count;
+    graph->programs = TP_ARENA_NEW_ARRAY(session->arena, tp_program *, devices);
     if (!graph->programs) return TPUCL_OUT_OF_MEMORY;
-    for (int32_t d = 0; d < map->device_count; d++) {
-        const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
-        for (int32_t other = 0; other < d && !graph->programs[d]; other++)
-            if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
-                graph->programs[d] = graph->programs[other];
-        if (graph->programs[d]) continue;
-        tp_compile_verified_options options = {
-            .name = graph->name,
-            .is_fast_math = session->config->math == TP_MATH_FAST,
-            .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
-            .progress = session->options.build_progress ? report_verdict : NULL,
-            .user = session};
-        TP_TRY(tp_compile_verified(graph->graph, map->devices[d], &options, &graph->programs[d]));
-    }
-    return TPUCL_OK;
+    const tp_compile_verified_options options = {
+        .name = graph->name,
+        .is_fast_math = session->config->math == TP_MATH_FAST,
+        .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
+        .progress = session->options.build_progress ? report_verdict : NULL,
+        .user = session};
+    return tp_compile_for_devices(graph->graph, session->map, &options, graph->programs);
 }
 
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph)
@@ -241,12 +232,6 @@ tpucl_status tp_session_need_evaluate(tp_session *session)
 void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph)
 {
     tp_executor_unload(graph->loaded);
-    int32_t devices = session->map ? session->map->device_count : 0;
-    for (int32_t d = 0; graph->programs && d < devices; d++) {
-        bool is_shared = false;
-        for (int32_t other = 0; other < d; other++)
-            is_shared = is_shared || graph->programs[other] == graph->programs[d];
-        if (!is_shared) tp_program_destroy(graph->programs[d]);
-    }
+    if (session->map) tp_programs_destroy(graph->programs, session->map->device_count);
     tp_graph_destroy(graph->graph);
 }
