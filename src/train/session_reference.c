@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "exec/params_hash.h"
 #include "train/session_internal.h"
+#include "train/shard.h"
 
 bool tp_session_is_reference(const tp_session *session)
 {
@@ -50,8 +51,8 @@ static void point_inputs(const tp_session *session, const tp_batch *batch, const
     for (int32_t core = 0; core < session->topology->cores; core++) {
         float *weights = storage + core * (rows_per_core + 1),
               *denominator = weights + rows_per_core;
-        for (int64_t row = 0; row < rows_per_core; row++)
-            weights[row] = core * rows_per_core + row < batch->valid ? 1.0f : 0.0f;
+        tp_shard_fill_weights(weights, rows_per_core,
+                              tp_shard_rows(core, rows_per_core, batch->valid));
         *denominator = tp_session_group_weight(session, core, batch->valid);
         for (int32_t i = 0; i < graph->input_count; i++) {
             const char *name = graph->inputs[i].name;
