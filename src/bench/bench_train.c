@@ -9,10 +9,9 @@
  * the accuracy after equally many examples says whether they learn the same.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include "bench/bench_internal.h"
 #include "bench/train_sides.h"
-#include "core/alloc.h"
+#include "tune/product_timer.h"
 
 enum { ROUNDS = 5, SIDES = 3 };
 
@@ -33,16 +32,9 @@ typedef struct measured {
     int64_t examples, largest_batch;
 } measured;
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(measured *m, int32_t rounds)
 {
-    qsort(m->rates, (size_t)rounds, sizeof *m->rates, compare_doubles);
-    m->rate = m->rates[rounds / 2];
+    m->rate = tp_product_median(m->rates, rounds); /* sorts them */
     m->spread = (m->rates[rounds - 1] - m->rates[0]) / m->rate;
 }
 
