@@ -17,8 +17,8 @@ typedef struct tp_loss_input {
 } tp_loss_input;
 
 /* f32 [batch]. Without from_logits probabilities are clipped to [1e-7, 1 - 1e-7], as in Keras, unless
- * `logits` is known. A sparse label outside the classes must not occur (the data layer refuses it): it
- * counts as a logit equal to the largest. */
+ * `logits` is known. A sparse label outside the classes counts as a logit equal to the largest; sessions
+ * refuse data that have one. */
 tp_node_id tp_loss_per_example(tp_graph *graph, const tp_loss_input *input);
 
 /* f32 [batch]: 1 where the first largest class is the label's (dense: the first largest label's), else 0.

@@ -56,6 +56,20 @@ tpucl_status tp_session_build_model(tp_session *session)
     return tp_model_create(config->model, &input, &options, &session->model);
 }
 
+/* A number that is no class would train towards nothing, silently. */
+static tpucl_status check_classes(const tp_source *source, const char *part, int64_t classes)
+{
+    const int32_t *labels = source->arrays[1];
+    for (int64_t i = 0; i < source->example_count; i++)
+        if (labels[i] < 0 || labels[i] >= classes)
+            return TP_FAIL(
+                TPUCL_INVALID_CONFIG,
+                "example %lld of the %s part has the label %d; the model's result has the "
+                "classes 0 to %lld",
+                (long long)i, part, labels[i], (long long)classes - 1);
+    return TPUCL_OK;
+}
+
 /* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
 static tpucl_status check_label(const tp_session *session)
 {
@@ -71,6 +85,14 @@ static tpucl_status check_label(const tp_session *session)
     return TP_FAIL(TPUCL_INVALID_CONFIG,
                    "labels are %s%s per example; this loss and model want %s%s for a batch of one",
                    tp_dtype_name(label->dtype), found, tp_dtype_name(dtype), wanted);
+}
+
+static tpucl_status check_all_classes(const tp_session *session)
+{
+    if (session->loss != TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY) return TPUCL_OK;
+    const int64_t classes = tp_model_output(session->model)->dims[0];
+    TP_TRY(check_classes(session->train_source, "training", classes));
+    return session->test_source ? check_classes(session->test_source, "test", classes) : TPUCL_OK;
 }
 
 static tp_optim_config optimizer_of(const tp_config *config)
@@ -133,6 +155,7 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
 tpucl_status tp_session_build_train(tp_session *session)
 {
     TP_TRY(check_label(session));
+    TP_TRY(check_all_classes(session));
     TP_TRY(copy_groups(session, &session->cross_shard));
     session->train.name = "train";
     return build_train(session, &session->cross_shard, session->config->per_core_batch,
