@@ -10,6 +10,9 @@
  *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
  *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
  *
+ * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and is
+ * not kept.
+ *
  * Thread-compatible.
  */
 #ifndef TP_VERIFY_VERDICTS_H
