@@ -73,7 +73,9 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_write(tpucl_trainer *train
  * for bit exactly when it is equal. 64 hexadecimal digits and a zero. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_params_sha256(tpucl_trainer *trainer,
                                                                     char out_hex[65]);
-/* The model's variables as a safetensors file, replaced atomically. */
+/* The model's variables as a safetensors file, replaced atomically, and back into every replica group. The
+ * optimizer's state is not in it. Names, shapes and dtypes must be the program's: TPUCL_INVALID_CONFIG with
+ * all differences; TPUCL_CORRUPT_DATA for a file that is none. Nothing is changed then. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_save(tpucl_trainer *trainer,
                                                            const char *path);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_restore(tpucl_trainer *trainer,
