@@ -72,8 +72,8 @@ static int32_t find_cluster(tp_cpu_runner *runner, int64_t elems, const bool *is
     return runner->cluster_count++;
 }
 
-/* Inside a cluster a node may read only the same element of its operands; a broadcast, or an alias in between,
- * needs the whole value in memory first. */
+/* Inside a cluster a node may read only the same element of its operands; a broadcast, or an alias in
+ * between, needs the whole value in memory first. */
 static bool needs_stored_operand(const tp_cpu_runner *runner, const tp_node *node, int32_t cluster)
 {
     for (int32_t i = 0; i < node->input_count; i++) {

@@ -5,8 +5,8 @@
  *     K80-like   topology k80: one core, f32, CLBlast, its usual small batch, on the same OpenCL device
  *     CPU        the same graph and global batch as TPU-like, f32, OpenBLAS and all processors
  *
- * Each side runs its own way as well as it can. The sides train in turn, a share of the examples at a time, and
- * the accuracy after equally many examples says whether they learn the same.
+ * Each side runs its own way as well as it can. The sides train in turn, a share of the examples at a time,
+ * and the accuracy after equally many examples says whether they learn the same.
  */
 #include <stdio.h>
 #include "bench/bench_internal.h"

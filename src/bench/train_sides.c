@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TPU-like and K80-like training are sessions on the device; CPU training is the same graph, batch and data in
- * the CPU baseline.
+ * TPU-like and K80-like training are sessions on the device; CPU training is the same graph, batch and data
+ * in the CPU baseline.
  */
 #include "bench/train_sides.h"
 

@@ -57,8 +57,8 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
                               tp_build_callback callback, void *user, tp_loaded **out_loaded);
 void tp_executor_unload(tp_loaded *loaded);
 
-/* Bytes that one core holds while this program runs, as counted against core_hbm_bytes: slab, copies of weights,
- * variables, infeed and constants. Variables are the program's own. */
+/* Bytes that one core holds while this program runs, as counted against core_hbm_bytes: slab, copies of
+ * weights, variables, infeed and constants. Variables are the program's own. */
 uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *program);
 
 /* How it was laid out, for reports: largest wave on each device, bytes. */

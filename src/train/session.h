@@ -121,7 +121,7 @@ tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA25
 tpucl_status tp_session_save_params(tp_session *session, const char *path);
 tpucl_status tp_session_load_params(tp_session *session, const char *path);
 
-/* Fills every core's infeed record from rows of host arrays (one per field of `source`, global batch rows). */
+/* Fills every core's infeed record from host arrays, one per field of `source`, of global batch rows. */
 void tp_session_fill_feed(const tp_session *session, const tp_program *program,
                           const tp_source *source, void *const *arrays, int64_t valid,
                           const tp_feed *feed);

@@ -10,8 +10,8 @@
  *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
  *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
  *
- * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and is
- * not kept.
+ * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and
+ * is not kept.
  *
  * Thread-compatible.
  */
