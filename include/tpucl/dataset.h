@@ -30,7 +30,7 @@ typedef struct tpucl_dataset_options {
     int64_t seed;
     bool repeat;         /* begin again at the end; otherwise TPUCL_END_OF_DATA */
     bool drop_remainder; /* no partial batch at the end */
-    int32_t prefetch;    /* batches prepared ahead; default 2 */
+    int32_t prefetch;    /* batches prepared ahead, at most 1024; default 2 */
 } tpucl_dataset_options;
 
 static inline tpucl_dataset_options tpucl_dataset_options_default(void)

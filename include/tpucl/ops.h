@@ -40,7 +40,8 @@ TPUCL_API tpucl_tensor tpucl_scale(tpucl_graph *graph, tpucl_tensor x, double fa
                                    double offset);
 TPUCL_API tpucl_tensor tpucl_convert(tpucl_graph *graph, tpucl_tensor x, tpucl_dtype dtype);
 /* One value per example, [batch] f32, as tpucl_graph_minimize and tpucl_graph_metric want them.
- * `logits` is [batch, classes] f32, `labels` [batch] s32. */
+ * `logits` is [batch, classes] f32, `labels` [batch] s32 from 0 to classes - 1;
+ * another one counts as if its logit were the largest. */
 TPUCL_API tpucl_tensor tpucl_softmax_cross_entropy(tpucl_graph *graph, tpucl_tensor logits,
                                                    tpucl_tensor labels);
 /* 1 where the largest logit is the label's, else 0: its mean is the accuracy. */

@@ -91,23 +91,28 @@ typedef struct tpucl_run_result {
     bool interrupted;
 } tpucl_run_result;
 
-/* Reads, checks (all problems at once), opens data and devices, compiles. */
+/* Reads, checks (all problems at once), opens data and devices, compiles. TPUCL_INVALID_CONFIG,
+ * TPUCL_NOT_FOUND, TPUCL_NO_DEVICE, TPUCL_NOT_EXACT, TPUCL_OUT_OF_DEVICE_MEMORY. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_create(const tpucl_run_options *options,
                                                          tpucl_run **out_run);
 TPUCL_API void tpucl_run_destroy(tpucl_run *run);
+/* Borrowed from the run. */
 TPUCL_API const tpucl_run_info *tpucl_run_get_info(const tpucl_run *run);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index,
                                                               tpucl_device_info *out_info);
 
 /* Trains to the end. With an `output_dir` it leaves params.safetensors, config.json and result.json
- * there. Stopped by tpucl_run_stop: TPUCL_INTERRUPTED, with the same files of the steps done. */
+ * there, and fails before the first step when it could not. Stopped by tpucl_run_stop:
+ * TPUCL_INTERRUPTED, with the same files of the steps done. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_train(tpucl_run *run,
                                                         const tpucl_run_callbacks *callbacks,
                                                         tpucl_run_result *out_result);
-/* "test" (also NULL) or "train"; fills in the eval_ fields. */
+/* "test" (also NULL) or "train"; fills in the eval_ fields, every example counts once.
+ * TPUCL_INVALID_CONFIG when there is no test part. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part,
                                                            tpucl_epoch *out_result);
-/* From a params.safetensors; names, shapes and dtypes must be the model's. */
+/* From a params.safetensors. Names, shapes and dtypes must be the model's: TPUCL_INVALID_CONFIG with all
+ * differences; TPUCL_CORRUPT_DATA for a file that is none. Nothing is changed then. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_load_params(tpucl_run *run, const char *path);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_params_sha256(tpucl_run *run, char out_hex[65]);
 /* Results as docs/json.md describes them; caller frees with tpucl_free. */
@@ -117,8 +122,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluation_json(tpucl_run *run
                                                                   const tpucl_epoch *result,
                                                                   char **out_text);
 
-/* Asks a training to end after the step that is running. May be called from a signal handler and
- * from any thread. */
+/* Asks a training to end after the step that is running; when none is, the next one ends before its
+ * first step. May be called from a signal handler and from any thread. */
 TPUCL_API void tpucl_run_stop(tpucl_run *run);
 
 #ifdef __cplusplus

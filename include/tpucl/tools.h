@@ -69,7 +69,8 @@ typedef struct tpucl_verify_summary {
 
 typedef struct tpucl_verify_report tpucl_verify_report;
 
-/* Failing checks are no failure of the call. */
+/* Failing checks are no failure of the call. TPUCL_NO_DEVICE; TPUCL_INVALID_ARGUMENT for a variant that does
+ * not exist. The caller destroys the report, which is read-only and so thread-safe. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_verify(const tpucl_verify_options *options,
                                                      tpucl_verify_report **out_report);
 TPUCL_API void tpucl_verify_report_destroy(tpucl_verify_report *report);
@@ -117,6 +118,8 @@ static inline tpucl_bench_options tpucl_bench_options_default(void)
 
 typedef struct tpucl_bench_report tpucl_bench_report;
 
+/* TPUCL_NO_DEVICE; TPUCL_INVALID_ARGUMENT for a suite that does not exist; TPUCL_NOT_EXACT when a side's
+ * result was wrong. The caller destroys the report, which is read-only and so thread-safe. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_bench(const tpucl_bench_options *options,
                                                     tpucl_bench_report **out_report);
 TPUCL_API void tpucl_bench_report_destroy(tpucl_bench_report *report);

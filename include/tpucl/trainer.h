@@ -62,7 +62,8 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_evaluate(tpucl_trainer *tr
                                                                tpucl_dataset *dataset,
                                                                tpucl_step_result *out_result);
 
-/* A variable by name, row-major, in its own dtype. `byte_capacity` must be its exact size. */
+/* A variable by name, row-major, in its own dtype. `byte_capacity` must be its exact size. What is
+ * written has no subnormals afterwards. TPUCL_NOT_FOUND, TPUCL_INVALID_ARGUMENT for another size. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_read(tpucl_trainer *trainer, const char *name,
                                                            void *out_data, size_t byte_capacity);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_write(tpucl_trainer *trainer,
@@ -72,7 +73,9 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_write(tpucl_trainer *train
  * for bit exactly when it is equal. 64 hexadecimal digits and a zero. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_params_sha256(tpucl_trainer *trainer,
                                                                     char out_hex[65]);
-/* The model's variables as a safetensors file, replaced atomically. */
+/* The model's variables as a safetensors file, replaced atomically, and back into every replica group. The
+ * optimizer's state is not in it. Names, shapes and dtypes must be the program's: TPUCL_INVALID_CONFIG with
+ * all differences; TPUCL_CORRUPT_DATA for a file that is none. Nothing is changed then. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_save(tpucl_trainer *trainer,
                                                            const char *path);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_trainer_restore(tpucl_trainer *trainer,

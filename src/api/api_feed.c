@@ -2,6 +2,8 @@
  * A batch of the caller's, cut into one infeed record per core. */
 #include "api/trainer_internal.h"
 
+#include "train/shard.h"
+
 static const tpucl_array *find_array(const tpucl_batch *batch, const char *name)
 {
     for (int32_t i = 0; i < batch->array_count; i++)
@@ -53,26 +55,6 @@ tpucl_status tp_api_feed_check(const tpucl_program *program, const tp_program *i
     return TPUCL_OK;
 }
 
-static int64_t rows_of_core(const tpucl_program *program, int32_t core, int64_t examples)
-{
-    int64_t rows = examples - core * program->batch;
-    return rows < 0 ? 0 : rows < program->batch ? rows : program->batch;
-}
-
-/* Sum of weights over the core's replica group; 1 where that has no example: nothing is divided
- * by 0. */
-static float group_weight(const tpucl_program *program, int32_t core, int64_t examples)
-{
-    int64_t sum = 0, own = -1;
-    int32_t size = program->group_size;
-    if (!program->group_cores) return (float)examples;
-    for (int32_t i = 0; i < program->group_count * size; i++)
-        if (program->group_cores[i] == core) own = i / size;
-    for (int32_t i = 0; own >= 0 && i < size; i++)
-        sum += rows_of_core(program, program->group_cores[own * size + i], examples);
-    return sum > 0 ? (float)sum : 1.0f;
-}
-
 static void fill_rows(char *to, const tp_program_buffer *buffer, const tpucl_array *array,
                       int64_t first, int64_t rows)
 {
@@ -87,16 +69,17 @@ void tp_api_feed_fill(const tpucl_program *program, const tp_program *inner,
 {
     for (int32_t core = 0; core < program->runtime->map->core_count; core++) {
         char *record = tp_feed_record(feed, core);
-        int64_t rows = rows_of_core(program, core, batch->example_count);
+        int64_t rows = tp_shard_rows(core, program->batch, batch->example_count);
         for (int32_t i = 0; i < inner->input_count; i++) {
             const tp_program_port *port = &inner->inputs[i];
             const tp_program_buffer *buffer = &inner->buffers[port->buffer];
             char *to = record + buffer->offset_bytes;
             if (!strcmp(port->name, "weight")) {
-                for (int64_t row = 0; row < program->batch; row++)
-                    ((float *)(void *)to)[row] = row < rows ? 1.0f : 0.0f;
+                tp_shard_fill_weights((float *)(void *)to, program->batch, rows);
             } else if (!strcmp(port->name, "denominator")) {
-                float weight = group_weight(program, core, batch->example_count);
+                float weight = tp_shard_group_weight(program->group_cores, program->group_size,
+                                                     program->runtime->map->core_count, core,
+                                                     program->batch, batch->example_count);
                 memcpy(to, &weight, sizeof weight);
             } else {
                 fill_rows(to, buffer, find_array(batch, port->name), core * program->batch, rows);

@@ -168,6 +168,9 @@ tpucl_tensor tpucl_graph_apply(tpucl_graph *graph, const char *op,
         return tensor_of(tp_graph_fail(
             graph->graph, "op '%s' has %d attributes and %d inputs, expected at most %d and %d", op,
             (int)attribute_count, (int)input_count, MAX_ATTRIBUTES, TP_MAX_INPUTS));
+    if ((attribute_count && !attributes) || (input_count && !inputs))
+        return tensor_of(tp_graph_fail(graph->graph, "op '%s' has NULL for its %s", op,
+                                       input_count && !inputs ? "inputs" : "attributes"));
     for (int32_t i = 0; i < attribute_count; i++) {
         if (convert_attribute(&attributes[i], &attrs[i])) {
             tp_error_note("op '%s'", op);

@@ -6,9 +6,9 @@
 #include "api/graph_internal.h"
 
 #include "core/str.h"
-#include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "graph/rewrite.h"
+#include "model/loss.h"
 
 /* A copy of the forward pass; out_nodes (metric_count) are the metrics' nodes in it. */
 static tpucl_status copy_forward(const tpucl_graph *graph, tp_node_id *out_nodes,
@@ -24,15 +24,6 @@ static tpucl_status copy_forward(const tpucl_graph *graph, tp_node_id *out_nodes
     return TPUCL_OK;
 }
 
-/* Sum of the values where weight is above 0; the others may hold anything. f32 [] */
-static tp_node_id weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values)
-{
-    tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
-    tp_node_id weighted = tp_op_multiply(graph, weight, values);
-    return tp_op_reduce(graph, tp_op_select(graph, counts, weighted, zero), "add", NULL, 0);
-}
-
 /* Weights and the sums that are reported. *out_loss_sum is this core's. */
 static tpucl_status add_sums(const tpucl_graph *from, tp_graph *graph, const tp_node_id *nodes,
                              tp_node_id *out_loss_sum)
@@ -42,7 +33,7 @@ static tpucl_status add_sums(const tpucl_graph *from, tp_graph *graph, const tp_
     tp_shape rows = {.rank = 1, .dims = {from->batch}};
     tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
     for (int32_t i = 0; i < from->metric_count; i++) {
-        tp_node_id sum = weighted_sum(graph, weight, nodes[i]);
+        tp_node_id sum = tp_loss_weighted_sum(graph, weight, nodes[i]);
         if (i == 0) *out_loss_sum = sum;
         char *name = tp_arena_printf(graph->arena, "sum/%s", from->metrics[i].name);
         if (!name) return TPUCL_OUT_OF_MEMORY;
@@ -59,26 +50,7 @@ static tpucl_status add_updates(const tpucl_graph *from, tp_graph *graph, int32_
 {
     tp_cross_shard cross_shard = {from->reduction, cores, from->groups, from->group_count};
     TP_TRY(tp_cross_shard_check(&cross_shard));
-    tp_node_id denominator =
-        tp_graph_add_input(graph, "denominator", TP_F32, (tp_shape){.rank = 0});
-    tp_node_id loss = tp_op_divide(graph, loss_sum, denominator);
-    double scale = tp_cross_shard_loss_scale(&cross_shard);
-    if (scale != 1) loss = tp_op_multiply_scalar(graph, loss, scale);
-
-    size_t count = (size_t)graph->variable_count; /* all are parameters so far */
-    tp_node_id *wrt = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, count);
-    tp_node_id *found = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, count);
-    tp_optim_gradient *gradients = TP_ARENA_NEW_ARRAY(graph->arena, tp_optim_gradient, count);
-    if (!wrt || !found || !gradients) return TPUCL_OUT_OF_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        wrt[i] = graph->variables[i].node;
-    tp_graph_gradients(graph, loss, wrt, (int32_t)count, found);
-    TP_TRY(tp_graph_check(graph));
-    for (size_t i = 0; i < count; i++)
-        gradients[i] = (tp_optim_gradient){(int32_t)i, found[i]};
-    tp_cross_shard_apply(graph, &from->optimizer, gradients, (int32_t)count);
-    TP_TRY(tp_graph_check(graph));
-    return TPUCL_OK;
+    return tp_cross_shard_minimize(graph, &from->optimizer, &cross_shard, loss_sum);
 }
 
 tpucl_status tp_api_graph_train(const tpucl_graph *graph, int32_t cores, tp_graph **out_graph)

@@ -6,35 +6,18 @@
 #include "verify/compile_verified.h"
 
 static tpucl_status compile_for_devices(tpucl_program *program, const tp_graph *graph,
-                                        const char *name, bool fast, tp_api_programs *out)
+                                        const char *name, bool fast, tp_program ***out_programs)
 {
     const tp_core_map *map = program->runtime->map;
-    out->items = TP_ARENA_NEW_ARRAY(program->arena, tp_program *, (size_t)map->device_count);
-    if (!out->items) return TPUCL_OUT_OF_MEMORY;
-    for (int32_t d = 0; d < map->device_count; d++) {
-        const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
-        for (int32_t other = 0; other < d && !out->items[d]; other++)
-            if (!memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps))
-                out->items[d] = out->items[other];
-        if (out->items[d]) continue;
-        const tp_program_cache *cache = program->runtime->cache;
-        tp_compile_verified_options options = {.name = name,
-                                               .is_fast_math = fast,
-                                               .cache_folder =
-                                                   cache ? tp_program_cache_folder(cache) : NULL};
-        TP_TRY(tp_compile_verified(graph, map->devices[d], &options, &out->items[d]));
-    }
+    const tp_program_cache *cache = program->runtime->cache;
+    *out_programs = TP_ARENA_NEW_ARRAY(program->arena, tp_program *, (size_t)map->device_count);
+    if (!*out_programs) return TPUCL_OUT_OF_MEMORY;
+    const tp_compile_verified_options options = {.name = name,
+                                                 .is_fast_math = fast,
+                                                 .cache_folder =
+                                                     cache ? tp_program_cache_folder(cache) : NULL};
+    TP_TRY(tp_compile_for_devices(graph, map, &options, *out_programs));
     return TPUCL_OK;
-}
-
-static void destroy_programs(const tpucl_program *program, tp_api_programs *programs)
-{
-    for (int32_t d = 0; programs->items && d < program->runtime->map->device_count; d++) {
-        bool is_shared = false;
-        for (int32_t other = 0; other < d; other++)
-            is_shared = is_shared || programs->items[other] == programs->items[d];
-        if (!is_shared) tp_program_destroy(programs->items[d]);
-    }
 }
 
 /* What outlives the graph. */
@@ -107,15 +90,15 @@ failed:
 void tpucl_program_destroy(tpucl_program *program)
 {
     if (!program) return;
-    destroy_programs(program, &program->train);
-    destroy_programs(program, &program->evaluate);
+    tp_programs_destroy(program->train, program->runtime->map->device_count);
+    tp_programs_destroy(program->evaluate, program->runtime->map->device_count);
     tp_arena_destroy(program->arena);
     tp_free(program);
 }
 
 static const tp_program *main_program(const tpucl_program *program)
 {
-    return program->train.items ? program->train.items[0] : program->evaluate.items[0];
+    return program->train ? program->train[0] : program->evaluate[0];
 }
 
 tpucl_program_stats tpucl_program_query(const tpucl_program *program)

@@ -24,7 +24,8 @@ static tpucl_status read_config(const tpucl_run_options *options, tp_config **ou
     return TPUCL_OK;
 }
 
-/* Fails now, not after hours, when results could not be written. */
+/* Fails now, not after hours, when results could not be written. Not when a run is created: an evaluation
+ * reads from a folder that may be read-only. */
 static tpucl_status prepare_output(tpucl_run *run)
 {
     const char *folder = tp_session_config(run->session)->output_dir;
@@ -95,7 +96,6 @@ tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_
     TP_TRY_GOTO(status, tp_arena_create(0, &run->arena), failed);
     TP_TRY_GOTO(status, read_config(&all, &session.config), failed);
     TP_TRY_GOTO(status, tp_session_create(&session, &run->session), failed);
-    TP_TRY_GOTO(status, prepare_output(run), failed);
     TP_TRY_GOTO(status, fill_info(run), failed);
     *out_run = run;
     return TPUCL_OK;
@@ -232,6 +232,7 @@ tpucl_status tpucl_run_train(tpucl_run *run, const tpucl_run_callbacks *callback
                              tpucl_run_result *out_result)
 {
     TP_API_NEED(run);
+    TP_TRY(prepare_output(run));
     bridge user = {callbacks};
     tp_session_callbacks session = {on_progress, on_epoch, &user};
     tpucl_status status = tp_session_train(run->session, &session);

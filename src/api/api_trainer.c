@@ -21,12 +21,12 @@ static tpucl_status create_executor(tpucl_trainer *trainer, uint64_t seed)
 }
 
 /* The first program that is loaded creates the variables; training brings all of them. */
-static tpucl_status load(tpucl_trainer *trainer, const tp_api_programs *programs,
+static tpucl_status load(tpucl_trainer *trainer, tp_program *const *programs,
                          tp_loaded **inout_loaded)
 {
     if (*inout_loaded) return TPUCL_OK;
-    TP_TRY(tp_executor_load(trainer->executor, (const tp_program *const *)programs->items, NULL,
-                            NULL, inout_loaded));
+    TP_TRY(tp_executor_load(trainer->executor, (const tp_program *const *)programs, NULL, NULL,
+                            inout_loaded));
     return TPUCL_OK;
 }
 
@@ -43,10 +43,10 @@ tpucl_status tpucl_trainer_create(tpucl_program *program, const tpucl_trainer_op
     trainer->program = program;
     tpucl_status status;
     TP_TRY_GOTO(status, create_executor(trainer, all.seed), failed);
-    if (program->train.items)
-        TP_TRY_GOTO(status, load(trainer, &program->train, &trainer->train), failed);
+    if (program->train)
+        TP_TRY_GOTO(status, load(trainer, program->train, &trainer->train), failed);
     else
-        TP_TRY_GOTO(status, load(trainer, &program->evaluate, &trainer->evaluate), failed);
+        TP_TRY_GOTO(status, load(trainer, program->evaluate, &trainer->evaluate), failed);
     *out_trainer = trainer;
     return TPUCL_OK;
 failed:
@@ -132,7 +132,7 @@ tpucl_status tpucl_trainer_step(tpucl_trainer *trainer, const tpucl_batch *batch
                        "the program only evaluates: its graph minimises nothing");
     if (trainer->steps > UINT32_MAX)
         return TP_FAIL(TPUCL_UNSUPPORTED, "more than 2^32 steps cannot be told apart");
-    const tp_program *inner = trainer->program->train.items[0];
+    const tp_program *inner = trainer->program->train[0];
     uint64_t ticket;
     TP_TRY(submit(trainer, trainer->train, inner, batch, (uint32_t)trainer->steps, &ticket));
     trainer->steps++;
@@ -175,8 +175,8 @@ tpucl_status tpucl_trainer_evaluate(tpucl_trainer *trainer, tpucl_dataset *datas
     TP_API_NEED(trainer);
     TP_API_NEED(dataset);
     TP_API_NEED(out_result);
-    const tp_program *inner = trainer->program->evaluate.items[0];
-    TP_TRY(load(trainer, &trainer->program->evaluate, &trainer->evaluate));
+    const tp_program *inner = trainer->program->evaluate[0];
+    TP_TRY(load(trainer, trainer->program->evaluate, &trainer->evaluate));
     TP_TRY(tpucl_dataset_rewind(dataset));
     uint64_t tickets[LAG];
     tp_api_sums sums = {0};

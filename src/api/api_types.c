@@ -101,19 +101,6 @@ void tpucl_free(void *memory)
     tp_free(memory);
 }
 
-static const char *device_type_name(tp_device_type type)
-{
-    switch (type) {
-    case TP_DEVICE_CPU:
-        return "cpu";
-    case TP_DEVICE_GPU:
-        return "gpu";
-    case TP_DEVICE_ACCELERATOR:
-        break;
-    }
-    return "accelerator";
-}
-
 static void copy_text(char *out, size_t out_bytes, const char *text)
 {
     size_t len = strlen(text);
@@ -132,7 +119,7 @@ void tp_api_device_info(const char *selector, const tp_device_caps *caps, bool u
     copy_text(out_info->platform, sizeof out_info->platform, caps->platform);
     copy_text(out_info->driver, sizeof out_info->driver, caps->driver);
     copy_text(out_info->version, sizeof out_info->version, caps->version);
-    copy_text(out_info->type, sizeof out_info->type, device_type_name(caps->type));
+    copy_text(out_info->type, sizeof out_info->type, tp_device_type_name(caps->type));
     copy_text(out_info->reason, sizeof out_info->reason, reason);
     out_info->compute_units = caps->compute_units;
     out_info->memory_bytes = caps->memory_bytes;

@@ -9,16 +9,12 @@
 #include "core/arena.h"
 #include "program/program.h"
 
-/* One per device; devices with equal capabilities share one. */
-typedef struct tp_api_programs {
-    tp_program **items; /* [device_count]; NULL: not compiled */
-} tp_api_programs;
-
 struct tpucl_program {
     tpucl_runtime *runtime;
     tp_arena *arena;
-    tp_api_programs train, evaluate; /* train: NULL when the graph minimises nothing */
-    int64_t batch;                   /* per core */
+    tp_program **train,
+        **evaluate; /* [device_count]; train: NULL when the graph minimises nothing */
+    int64_t batch;  /* per core */
     const char *metric_names[TP_API_MAX_METRICS];
     int32_t metric_count;
     bool has_loss;

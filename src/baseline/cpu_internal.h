@@ -48,7 +48,6 @@ struct tp_cpu_runner {
     float **tiles;    /* [threads]: scratch of clusters */
     float *columns;   /* patches of convolutions */
     int64_t column_elems;
-    uint64_t bytes;
 };
 
 /* cpu_plan.c */

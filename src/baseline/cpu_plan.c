@@ -72,8 +72,8 @@ static int32_t find_cluster(tp_cpu_runner *runner, int64_t elems, const bool *is
     return runner->cluster_count++;
 }
 
-/* Inside a cluster a node may read only the same element of its operands; a broadcast, or an alias in between,
- * needs the whole value in memory first. */
+/* Inside a cluster a node may read only the same element of its operands; a broadcast, or an alias in
+ * between, needs the whole value in memory first. */
 static bool needs_stored_operand(const tp_cpu_runner *runner, const tp_node *node, int32_t cluster)
 {
     for (int32_t i = 0; i < node->input_count; i++) {
@@ -136,7 +136,6 @@ static tpucl_status allocate_values(tp_cpu_runner *runner, const bool *is_live,
         uint64_t bytes = (uint64_t)tp_shape_bytes(&node->shape, node->dtype);
         value->data = tp_arena_alloc(runner->arena, bytes + 64);
         if (!value->data) return TPUCL_OUT_OF_MEMORY;
-        runner->bytes += bytes;
         int64_t columns = tp_cpu_column_elems(graph, node);
         if (columns > runner->column_elems) runner->column_elems = columns;
     }

@@ -19,7 +19,6 @@ static tpucl_status create_variables(tp_cpu_runner *runner)
                             runner->seed, variable->dtype, tp_shape_elems(&variable->shape),
                             runner->variables[i]));
         runner->values[variable->node].data = runner->variables[i];
-        runner->bytes += bytes;
     }
     return TPUCL_OK;
 }
@@ -164,9 +163,4 @@ const tp_host_tensor *tp_cpu_runner_output(const tp_cpu_runner *runner, int32_t 
 tp_host_tensor *tp_cpu_runner_variable(tp_cpu_runner *runner, int32_t variable)
 {
     return &runner->values[runner->graph->variables[variable].node];
-}
-
-uint64_t tp_cpu_runner_bytes(const tp_cpu_runner *runner)
-{
-    return runner->bytes;
 }

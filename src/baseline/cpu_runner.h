@@ -28,6 +28,5 @@ tpucl_status tp_cpu_runner_step(tp_cpu_runner *runner, const void *const *inputs
 /* Result of the last step; borrowed until the next. */
 const tp_host_tensor *tp_cpu_runner_output(const tp_cpu_runner *runner, int32_t output);
 tp_host_tensor *tp_cpu_runner_variable(tp_cpu_runner *runner, int32_t variable);
-uint64_t tp_cpu_runner_bytes(const tp_cpu_runner *runner); /* of all tensors it holds */
 
 #endif

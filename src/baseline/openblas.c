@@ -18,7 +18,6 @@ typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, 
 struct tp_openblas {
     void *library;
     sgemm_function *sgemm;
-    int threads;
     char core[32], note[256];
 };
 
@@ -33,16 +32,13 @@ static void *symbol(void *library, const char *name, void *out_function)
 static tpucl_status load(tp_openblas *blas)
 {
     char *(*corename)(void);
-    int (*threads)(void);
     blas->library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!blas->library)
         return TP_FAIL(TPUCL_UNSUPPORTED, "OpenBLAS cannot be loaded: %s", dlerror());
     if (!symbol(blas->library, "cblas_sgemm", &blas->sgemm) ||
-        !symbol(blas->library, "openblas_get_corename", &corename) ||
-        !symbol(blas->library, "openblas_get_num_threads", &threads))
+        !symbol(blas->library, "openblas_get_corename", &corename))
         return TP_FAIL(TPUCL_UNSUPPORTED, "libopenblas.so.0 lacks a function: %s", dlerror());
     snprintf(blas->core, sizeof blas->core, "%s", corename());
-    blas->threads = threads();
     return TPUCL_OK;
 }
 
@@ -112,11 +108,6 @@ void tp_openblas_close(tp_openblas *blas)
 const char *tp_openblas_core(const tp_openblas *blas)
 {
     return blas->core;
-}
-
-int tp_openblas_threads(const tp_openblas *blas)
-{
-    return blas->threads;
 }
 
 const char *tp_openblas_note(const tp_openblas *blas)

@@ -19,7 +19,6 @@ tpucl_status tp_openblas_open(tp_openblas **out_blas) TPUCL_MUST_CHECK;
 void tp_openblas_close(tp_openblas *blas);
 
 const char *tp_openblas_core(const tp_openblas *blas); /* "SkylakeX" */
-int tp_openblas_threads(const tp_openblas *blas);
 /* "" or a sentence on what was corrected. */
 const char *tp_openblas_note(const tp_openblas *blas);
 

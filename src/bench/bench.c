@@ -4,12 +4,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/str.h"
 #include "core/thread.h"
+#include "tune/product_timer.h"
 
 static const struct {
     const char *name;
@@ -29,19 +29,10 @@ const char *tp_bench_suite_name(size_t index)
 
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 50 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(tp_bench_side *side, double *times, int32_t rounds)
 {
-    qsort(times, (size_t)rounds, sizeof *times, compare_doubles);
-    double median = times[rounds / 2];
-    if (rounds % 2 == 0) median = (times[rounds / 2 - 1] + median) / 2;
-    side->seconds = median;
-    side->spread = (times[rounds - 1] - times[0]) / median;
+    side->seconds = tp_product_median(times, rounds); /* sorts them */
+    side->spread = (times[rounds - 1] - times[0]) / side->seconds;
 }
 
 tpucl_status tp_bench_measure(tp_bench_side *sides, int32_t count, double seconds)

@@ -5,14 +5,13 @@
  *     K80-like   topology k80: one core, f32, CLBlast, its usual small batch, on the same OpenCL device
  *     CPU        the same graph and global batch as TPU-like, f32, OpenBLAS and all processors
  *
- * Each side runs its own way as well as it can. The sides train in turn, a share of the examples at a time, and
- * the accuracy after equally many examples says whether they learn the same.
+ * Each side runs its own way as well as it can. The sides train in turn, a share of the examples at a time,
+ * and the accuracy after equally many examples says whether they learn the same.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include "bench/bench_internal.h"
 #include "bench/train_sides.h"
-#include "core/alloc.h"
+#include "tune/product_timer.h"
 
 enum { ROUNDS = 5, SIDES = 3 };
 
@@ -33,16 +32,9 @@ typedef struct measured {
     int64_t examples, largest_batch;
 } measured;
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(measured *m, int32_t rounds)
 {
-    qsort(m->rates, (size_t)rounds, sizeof *m->rates, compare_doubles);
-    m->rate = m->rates[rounds / 2];
+    m->rate = tp_product_median(m->rates, rounds); /* sorts them */
     m->spread = (m->rates[rounds - 1] - m->rates[0]) / m->rate;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TPU-like and K80-like training are sessions on the device; CPU training is the same graph, batch and data in
- * the CPU baseline.
+ * TPU-like and K80-like training are sessions on the device; CPU training is the same graph, batch and data
+ * in the CPU baseline.
  */
 #include "bench/train_sides.h"
 
@@ -13,6 +13,7 @@
 #include "data/pipeline.h"
 #include "device/clblast.h"
 #include "train/session.h"
+#include "train/shard.h"
 
 extern const tp_embedded_file tp_embedded_configs[];
 
@@ -127,8 +128,7 @@ static void point_inputs(tp_train_side *side, const tp_graph *graph, const tp_so
                          const tp_batch *batch, float *denominator, const void **inputs)
 {
     int64_t rows = tp_session_config(side->session)->per_core_batch;
-    for (int64_t row = 0; row < rows; row++)
-        side->weights[row] = row < batch->valid ? 1.0f : 0.0f;
+    tp_shard_fill_weights(side->weights, rows, batch->valid);
     *denominator = (float)batch->valid;
     for (int32_t i = 0; i < graph->input_count; i++) {
         int32_t field = tp_source_find_field(source, graph->inputs[i].name);

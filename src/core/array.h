@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Typed growable arrays. TP_ARRAY_DEFINE(tp_ints, int) makes the type tp_ints {items, count,
- * capacity} (zero-initialise it) with tpucl_status tp_ints_reserve(tp_ints *array, size_t wanted)
- * room for `wanted` elements in all tpucl_status tp_ints_push(tp_ints *array, int value)
+ * capacity}, which starts zeroed, and
+ *
+ *   tpucl_status tp_ints_reserve(tp_ints *array, size_t wanted)      room for `wanted` elements in all
+ *   tpucl_status tp_ints_push(tp_ints *array, int value)
  *   tpucl_status tp_ints_append(tp_ints *array, const int *values, size_t count)
- *   void tp_ints_deinit(tp_ints *array)                              frees; the array is empty
- * again On failure the array is unchanged. */
+ *   void tp_ints_deinit(tp_ints *array)                              frees; it may be used again
+ *
+ * On failure the array is unchanged. */
 #ifndef TP_CORE_ARRAY_H
 #define TP_CORE_ARRAY_H
 

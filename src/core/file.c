@@ -118,8 +118,9 @@ tpucl_status tp_file_make_folders(const char *path)
         end += strcspn(end, "/");
         char saved = *end;
         *end = '\0';
-        if (mkdir(copy, 0777) != 0 && !tp_file_is_folder(copy))
-            status = tp_file_fail("make folder", copy, errno == EEXIST ? ENOTDIR : errno);
+        int code = mkdir(copy, 0777) == 0 ? 0 : errno; /* the next call may change errno */
+        if (code && !tp_file_is_folder(copy))
+            status = tp_file_fail("make folder", copy, code == EEXIST ? ENOTDIR : code);
         *end = saved;
     }
     tp_free(copy);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include "core/alloc.h"
 
 tp_view tp_view_of(const char *text)
@@ -62,6 +63,15 @@ bool tp_str_ends_with(const char *text, const char *suffix)
     size_t text_length = strlen(text), suffix_length = strlen(suffix);
     return text_length >= suffix_length &&
            memcmp(text + text_length - suffix_length, suffix, suffix_length) == 0;
+}
+
+/* strcasestr() is no part of POSIX. */
+bool tp_str_contains_nocase(const char *text, const char *part)
+{
+    const size_t length = strlen(part);
+    for (; *text; text++)
+        if (strncasecmp(text, part, length) == 0) return true;
+    return length == 0;
 }
 
 /* Room for `extra` characters and the zero behind them; false when an earlier or this failure

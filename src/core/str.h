@@ -30,6 +30,8 @@ bool tp_view_next(tp_view *inout_rest, char separator, tp_view *out_part);
 bool tp_str_equal(const char *a, const char *b); /* two NULLs are equal */
 bool tp_str_starts_with(const char *text, const char *prefix);
 bool tp_str_ends_with(const char *text, const char *suffix);
+/* Whether `part` stands somewhere in `text`, case ignored; "" stands in every text. */
+bool tp_str_contains_nocase(const char *text, const char *part);
 
 /* ---- builder ---- */
 /* Zero-initialise. Appending cannot fail at the call: the first failure sticks and finish() reports

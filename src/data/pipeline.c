@@ -6,12 +6,11 @@
 
 #include <string.h>
 #include "core/alloc.h"
-#include "core/clock.h"
 #include "core/queue.h"
 #include "core/thread.h"
 #include "data/order.h"
 
-enum { DEFAULT_PREFETCH = 2 };
+enum { DEFAULT_PREFETCH = 2, MAX_PREFETCH = 1024 };
 
 struct tp_pipeline {
     const tp_source *source;
@@ -23,7 +22,6 @@ struct tp_pipeline {
     tp_queue *free, *full;
     tp_thread *thread;
     tp_batch *held; /* by the consumer */
-    uint64_t wait_ns;
 };
 
 static void fill_batch(const tp_pipeline *pipeline, int64_t index, uint32_t epoch, tp_batch *batch)
@@ -112,6 +110,10 @@ static tpucl_status check_options(const tp_source *source, tp_pipeline_options *
                        "examples %lld to %lld are asked for, the source has %lld",
                        (long long)options->first, (long long)(options->first + options->count - 1),
                        (long long)source->example_count);
+    if (options->prefetch > MAX_PREFETCH)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%d batches are to be kept ready; expected at most %d", options->prefetch,
+                       MAX_PREFETCH);
     if (options->prefetch < 1) options->prefetch = DEFAULT_PREFETCH;
     return TPUCL_OK;
 }
@@ -178,10 +180,7 @@ tpucl_status tp_pipeline_next(tp_pipeline *pipeline, const tp_batch **out_batch)
     void *batch = NULL;
     if (pipeline->held) TP_TRY(tp_queue_push(pipeline->free, pipeline->held));
     pipeline->held = NULL;
-    uint64_t begin_ns = tp_clock_now_ns();
-    tpucl_status status = tp_queue_pop(pipeline->full, &batch);
-    pipeline->wait_ns += tp_clock_now_ns() - begin_ns;
-    if (status != TPUCL_OK) return status;
+    TP_TRY(tp_queue_pop(pipeline->full, &batch));
     pipeline->held = batch;
     *out_batch = batch;
     return TPUCL_OK;
@@ -190,14 +189,4 @@ tpucl_status tp_pipeline_next(tp_pipeline *pipeline, const tp_batch **out_batch)
 int64_t tp_pipeline_batches_per_epoch(const tp_pipeline *pipeline)
 {
     return pipeline->batches_per_epoch;
-}
-
-int64_t tp_pipeline_examples_per_epoch(const tp_pipeline *pipeline)
-{
-    return pipeline->options.count;
-}
-
-uint64_t tp_pipeline_wait_ns(const tp_pipeline *pipeline)
-{
-    return pipeline->wait_ns;
 }

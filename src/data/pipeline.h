@@ -20,7 +20,7 @@ typedef struct tp_pipeline_options {
     int64_t shuffle_buffer; /* examples; 0: the whole range */
     uint64_t seed;
     int64_t epochs;       /* 0: without end */
-    int32_t prefetch;     /* batches kept ready; 0: 2 */
+    int32_t prefetch;     /* batches kept ready, at most 1024; 0: 2 */
     uint32_t start_epoch; /* to go on where an earlier pipeline was: */
     int64_t start_batch;  /* batches of start_epoch to leave out */
 } tp_pipeline_options;
@@ -44,9 +44,5 @@ void tp_pipeline_destroy(tp_pipeline *pipeline);
 tpucl_status tp_pipeline_next(tp_pipeline *pipeline, const tp_batch **out_batch);
 
 int64_t tp_pipeline_batches_per_epoch(const tp_pipeline *pipeline);
-int64_t tp_pipeline_examples_per_epoch(const tp_pipeline *pipeline);
-
-/* Time that tp_pipeline_next waited for a batch, in all. */
-uint64_t tp_pipeline_wait_ns(const tp_pipeline *pipeline);
 
 #endif

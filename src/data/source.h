@@ -49,8 +49,9 @@ tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *ar
                                    int32_t field_count, int64_t example_count,
                                    tp_source **out_source);
 
-/* Large files go on being read after they were opened and their headers checked: the arrays are complete, or
- * the reason why not is reported, when this returns. Any number of threads may call it, any number of times. */
+/* Large files of inputs go on being read after they were opened and their headers checked; labels are there
+ * at once. The arrays are complete, or the reason why not is reported, when this returns. Any number of
+ * threads may call it, any number of times. */
 tpucl_status tp_source_wait(const tp_source *source);
 
 void tp_source_destroy(tp_source *source);

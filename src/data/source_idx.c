@@ -15,6 +15,14 @@ enum { TYPE_U8 = 0x08, MAX_EXPANSION = 1032 /* deflate's largest ratio, zlib's d
 
 static const char system_folder[] = "/usr/share/datasets/fashion-mnist";
 
+static tpucl_status fail_to_decompress(gzFile file, const char *path, uint64_t offset)
+{
+    int code = 0;
+    const char *text = gzerror(file, &code);
+    return TP_FAIL_CODE(TPUCL_CORRUPT_DATA, code, "'%s' cannot be decompressed at offset %llu: %s",
+                        path, (unsigned long long)offset, text);
+}
+
 static tpucl_status read_exactly(gzFile file, const char *path, uint64_t offset, void *out,
                                  uint64_t bytes)
 {
@@ -22,13 +30,7 @@ static tpucl_status read_exactly(gzFile file, const char *path, uint64_t offset,
     while (done < bytes) {
         unsigned chunk = bytes - done > (1u << 30) ? 1u << 30 : (unsigned)(bytes - done);
         int got = gzread(file, (char *)out + done, chunk);
-        if (got < 0) {
-            int code = 0;
-            const char *text = gzerror(file, &code);
-            return TP_FAIL_CODE(TPUCL_CORRUPT_DATA, code,
-                                "'%s' cannot be decompressed at offset %llu: %s", path,
-                                (unsigned long long)(offset + done), text);
-        }
+        if (got < 0) return fail_to_decompress(file, path, offset + done);
         if (got == 0)
             return TP_FAIL(
                 TPUCL_CORRUPT_DATA, "'%s' ends at offset %llu; its header promises %llu bytes",
@@ -73,17 +75,27 @@ static void payload_destroy(payload *work)
     tp_free(work);
 }
 
-/* Reads the elements and makes sure that nothing follows them; frees `user`. */
+/* Nothing follows the elements. Where they end with zlib's buffer, it sees its checksum only now. */
+static tpucl_status check_end(const payload *work)
+{
+    const uint64_t end = work->offset + work->bytes;
+    char extra;
+    int got = gzread(work->file, &extra, 1);
+    if (got < 0) return fail_to_decompress(work->file, work->path, end);
+    if (got > 0)
+        return TP_FAIL(TPUCL_CORRUPT_DATA,
+                       "'%s' goes on behind the %llu bytes that its header promises", work->path,
+                       (unsigned long long)end);
+    return TPUCL_OK;
+}
+
+/* Reads the elements and makes sure that the file ends there; frees `user`. */
 static tpucl_status payload_read(void *user)
 {
     payload *work = user;
-    char extra;
     tpucl_status status =
         read_exactly(work->file, work->path, work->offset, work->data, work->bytes);
-    if (status == TPUCL_OK && gzread(work->file, &extra, 1) == 1)
-        status = TP_FAIL(TPUCL_CORRUPT_DATA,
-                         "'%s' goes on behind the %llu bytes that its header promises", work->path,
-                         (unsigned long long)(work->offset + work->bytes));
+    if (status == TPUCL_OK) status = check_end(work);
     payload_destroy(work);
     return status;
 }

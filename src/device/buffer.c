@@ -124,11 +124,6 @@ const char *tp_buffer_label(const tp_buffer *buffer)
     return buffer->label;
 }
 
-void *tp_buffer_native(const tp_buffer *buffer)
-{
-    return buffer->memory;
-}
-
 static tpucl_status check_range(const tp_buffer *buffer, size_t offset, size_t bytes)
 {
     if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return TPUCL_OK;

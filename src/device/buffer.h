@@ -36,7 +36,6 @@ void tp_buffer_release(tp_buffer *buffer);
 size_t tp_buffer_bytes(const tp_buffer *buffer);
 tp_device *tp_buffer_device(const tp_buffer *buffer); /* borrowed */
 const char *tp_buffer_label(const tp_buffer *buffer); /* borrowed */
-void *tp_buffer_native(const tp_buffer *buffer);      /* cl_mem, for ext/opencl.h */
 
 /* Host to device. `lane` is usually TP_LANE_UPLOAD; order against other lanes is the caller's. */
 tpucl_status tp_buffer_upload(tp_buffer *buffer, size_t offset_bytes, const void *src, size_t bytes,

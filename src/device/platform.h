@@ -26,6 +26,9 @@
 #include "device/quirks.h"
 #include "topo/device_caps.h"
 
+/* "gpu", "cpu", "accelerator". */
+const char *tp_device_type_name(tp_device_type type);
+
 typedef struct tp_device_entry {
     char selector[24];          /* "0:1" */
     char platform_version[128]; /* as the driver says */

@@ -24,7 +24,4 @@ struct tp_device_list {
 /* NULL when out of range. */
 const tp_listed_device *tp_device_list_item(const tp_device_list *list, uint32_t index);
 
-/* "gpu", "cpu", "accelerator". */
-const char *tp_device_type_name(tp_device_type type);
-
 #endif

@@ -27,8 +27,8 @@
  * clBuildProgram, half in the first launches, where PoCL compiles work-group functions); from
  * source with PoCL's own cache warm 0.54 s, all of it in clBuildProgram; from our binaries 0.06 s,
  * when they were taken after the first launches, but 3.6 s when taken before. Asking PoCL for a
- * binary costs 0.3 s per program, because it compiles another variant: device/program_save.c does
- * it in the background.
+ * binary costs 0.3 s per program, because it compiles another variant: device/program_save.c says
+ * when it is asked.
  */
 #ifndef TP_DEVICE_PROGRAM_CACHE_H
 #define TP_DEVICE_PROGRAM_CACHE_H

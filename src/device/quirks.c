@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+#include "core/str.h"
 
 typedef struct quirk_row {
     const char *platform, *name, *driver, *version; /* parts of tp_device_caps' fields */
@@ -19,8 +19,9 @@ typedef struct quirk_row {
 static const quirk_row rows[] = {
     {.platform = "Portable Computing Language",
      .effects = TP_QUIRK_LATE_BINARIES,
-     .reason = "compiles work-groups at first launch, so binaries are stored in the background",
-     .source = "measured with PoCL 3.1, see device/program_cache.h"},
+     .reason =
+         "compiles work-groups at first launch, so binaries are stored when the device is closed",
+     .source = "measured with PoCL 3.1, see device/program_save.c"},
     {.platform = "Portable Computing Language",
      .name = "basic",
      .effects = TP_QUIRK_NO_SUB_DEVICES,
@@ -63,14 +64,9 @@ static const quirk_row rows[] = {
          "~/.nv/ComputeCache; dlprimitives leaves its own cache off there for the same reason"},
 };
 
-/* strcasestr() is no part of POSIX. */
-static bool contains(const char *text, const char *part)
+static bool fits(const char *field, const char *part)
 {
-    if (!part) return true;
-    const size_t length = strlen(part);
-    for (; *text; text++)
-        if (strncasecmp(text, part, length) == 0) return true;
-    return length == 0;
+    return !part || tp_str_contains_nocase(field, part);
 }
 
 static void append(char *text, size_t room, const char *separator, const char *more)
@@ -84,8 +80,8 @@ void tp_quirks_find(const tp_device_caps *caps, tp_quirks *out_quirks)
     memset(out_quirks, 0, sizeof *out_quirks);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const quirk_row *row = &rows[i];
-        if (!contains(caps->platform, row->platform) || !contains(caps->name, row->name) ||
-            !contains(caps->driver, row->driver) || !contains(caps->version, row->version))
+        if (!fits(caps->platform, row->platform) || !fits(caps->name, row->name) ||
+            !fits(caps->driver, row->driver) || !fits(caps->version, row->version))
             continue;
         out_quirks->effects |= row->effects;
         if (row->build_options)

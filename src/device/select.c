@@ -9,9 +9,10 @@
 #include <strings.h>
 #include "core/env.h"
 #include "core/str.h"
+#include "topo/topology.h"
 
-/* OpenCL itself has no limit; a topology has at most 4096 cores. */
-enum { MAX_SPLIT = 4096 };
+/* OpenCL itself has no limit; a sub-device without a core has no use. */
+enum { MAX_SPLIT = TP_TOPOLOGY_MAX_CORES };
 
 typedef enum selector_kind {
     SELECT_DEFAULT,
@@ -41,14 +42,6 @@ const char *tp_device_type_name(tp_device_type type)
         return "accelerator";
     }
     return "unknown";
-}
-
-static bool contains(const char *text, const char *part)
-{
-    const size_t length = strlen(part);
-    for (; *text; text++)
-        if (strncasecmp(text, part, length) == 0) return true;
-    return false;
 }
 
 static bool is_number(tp_view view)
@@ -139,9 +132,9 @@ static bool matches(const selector *wanted, const tp_device_entry *entry, uint32
     case SELECT_TYPE:
         return wanted->type == entry->caps.type && entry->usable;
     case SELECT_NAME:
-        return contains(entry->caps.name, wanted->name) ||
-               contains(entry->caps.platform, wanted->name) ||
-               contains(entry->caps.vendor, wanted->name);
+        return tp_str_contains_nocase(entry->caps.name, wanted->name) ||
+               tp_str_contains_nocase(entry->caps.platform, wanted->name) ||
+               tp_str_contains_nocase(entry->caps.vendor, wanted->name);
     }
     return false;
 }

@@ -263,9 +263,9 @@ static void release_device(tp_loaded *loaded, tp_bound_device *bound)
 {
     tp_device_kernel_destroy(bound->add);
     tp_device_kernel_destroy(bound->flush);
-    for (int32_t i = 0; bound->sum_final && i <= bound->wave_cores; i++) {
-        tp_device_kernel_destroy(bound->sum_partial[i]);
-        tp_device_kernel_destroy(bound->sum_final[i]);
+    for (int32_t i = 0; i <= bound->wave_cores; i++) {
+        if (bound->sum_partial) tp_device_kernel_destroy(bound->sum_partial[i]);
+        if (bound->sum_final) tp_device_kernel_destroy(bound->sum_final[i]);
     }
     for (int32_t i = 0; i < loaded->infeed_depth; i++) {
         if (bound->staging) tp_staging_destroy(bound->staging[i]);

@@ -57,8 +57,8 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
                               tp_build_callback callback, void *user, tp_loaded **out_loaded);
 void tp_executor_unload(tp_loaded *loaded);
 
-/* Bytes that one core holds while this program runs, as counted against core_hbm_bytes: slab, copies of weights,
- * variables, infeed and constants. Variables are the program's own. */
+/* Bytes that one core holds while this program runs, as counted against core_hbm_bytes: slab, copies of
+ * weights, variables, infeed and constants. Variables are the program's own. */
 uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *program);
 
 /* How it was laid out, for reports: largest wave on each device, bytes. */
@@ -90,9 +90,11 @@ tpucl_status tp_loaded_output(tp_loaded *loaded, uint64_t ticket, int32_t core, 
 /* Waits for everything submitted. */
 tpucl_status tp_executor_finish(tp_executor *executor);
 
-/* Host time spent so far waiting for a free slot (device busy) and combining sums across devices. */
+/* Host time spent so far. */
 typedef struct tp_loaded_times {
-    uint64_t wait_ns, reduce_ns, enqueue_ns;
+    uint64_t wait_ns;    /* for a free infeed slot: the devices are busy */
+    uint64_t enqueue_ns; /* in tp_loaded_submit */
+    uint64_t reduce_ns;  /* of that, in combining sums that cross devices */
 } tp_loaded_times;
 void tp_loaded_get_times(const tp_loaded *loaded, tp_loaded_times *out_times);
 

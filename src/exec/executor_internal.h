@@ -129,7 +129,8 @@ typedef struct tp_wave {
 tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_wave *wave);
 
-/* reduce.c: cross-core sums. Sum of a wave's cores into a partial slot, or flushed into REPLICATED when it is the whole group. */
+/* reduce.c: cross-core sums. Sum of a wave's cores into a partial slot, or flushed into REPLICATED when it is
+ * the whole group. */
 tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_tree_op *op,
                             int32_t local_begin);

@@ -13,8 +13,8 @@ typedef struct tp_tensor_place {
     uint64_t offset_elems, core_stride_elems;
 } tp_tensor_place;
 
-/* Says where a tensor is. `arg->offset_elems` is added by the caller; `offset_index` is the OpenCL index of the
- * offset argument, for those that move it later. */
+/* Says where a tensor is. `arg->offset_elems` is added by the caller; `offset_index` is the OpenCL index of
+ * the offset argument, for those that move it later. */
 typedef struct tp_tensor_placer {
     tpucl_status (*place)(void *user, const tp_kernel_arg *arg, uint32_t offset_index,
                           tp_tensor_place *out_place);

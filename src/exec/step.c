@@ -4,7 +4,7 @@
  */
 #include "core/clock.h"
 #include "exec/executor_internal.h"
-#include "num/exact_math.h"
+#include "num/flush.h"
 
 tpucl_status tp_loaded_acquire(tp_loaded *loaded, tp_feed **out_feed)
 {
@@ -35,20 +35,16 @@ void *tp_feed_record(const tp_feed *feed, int32_t core)
            (uint64_t)loaded->executor->record_of_core[core] * loaded->programs[device]->input_bytes;
 }
 
-/* The contract has no subnormals: what the host feeds is flushed on its way in. bf16 inputs were rounded by
- * somebody who follows it, so only f32 is looked at. */
 static void flush_records(tp_loaded *loaded, int32_t device, int32_t slot)
 {
     const tp_program *program = loaded->programs[device];
     char *record = tp_staging_data(loaded->devices[device].staging[slot]);
-    for (int32_t r = 0; r < loaded->executor->records_on[device]; r++)
+    for (int32_t r = 0; r < loaded->executor->records_on[device];
+         r++, record += program->input_bytes)
         for (int32_t i = 0; i < program->input_count; i++) {
             const tp_program_buffer *buffer = &program->buffers[program->inputs[i].buffer];
-            if (buffer->dtype != TP_F32) continue;
-            float *values = (float *)(void *)(record + (uint64_t)r * program->input_bytes +
-                                              buffer->offset_bytes);
-            for (uint64_t k = 0; k < buffer->bytes / sizeof(float); k++)
-                values[k] = tp_flush(values[k]);
+            tp_flush_array(buffer->dtype, record + buffer->offset_bytes,
+                           buffer->bytes / tp_dtype_size(buffer->dtype));
         }
 }
 

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/array.h"
 #include "exec/params_hash.h"
+#include "num/flush.h"
 #include "num/init.h"
 
 typedef struct stored_variable {
@@ -163,7 +164,15 @@ tpucl_status tp_variables_read(tp_variables *variables, int32_t index, int32_t g
 tpucl_status tp_variables_write(tp_variables *variables, int32_t index, int32_t group,
                                 const void *data)
 {
-    return write_copies(variables, &variables->all.items[index], group, data);
+    const stored_variable *variable = &variables->all.items[index];
+    void *copy = tp_alloc(variable->info.bytes);
+    if (!copy) return TPUCL_OUT_OF_MEMORY;
+    memcpy(copy, data, variable->info.bytes);
+    tp_flush_array(variable->info.dtype, copy,
+                   variable->info.bytes / tp_dtype_size(variable->info.dtype));
+    tpucl_status status = write_copies(variables, variable, group, copy);
+    tp_free(copy);
+    return status;
 }
 
 static tpucl_status hash_variable(tp_variables *variables, int32_t index, int32_t group,

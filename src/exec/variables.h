@@ -35,7 +35,7 @@ uint64_t tp_variables_bytes(const tp_variables *variables); /* of one group, tog
 
 /* Row-major elements in the variable's dtype, info->bytes long. */
 tpucl_status tp_variables_read(tp_variables *variables, int32_t index, int32_t group, void *out);
-/* Writes every device's copy. */
+/* Writes every device's copy. `data` needs no alignment; subnormals in it become zeros. */
 tpucl_status tp_variables_write(tp_variables *variables, int32_t index, int32_t group,
                                 const void *data);
 

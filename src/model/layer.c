@@ -31,11 +31,6 @@ static const tp_layer_type *const types[] = {
 };
 enum { TYPE_COUNT = sizeof types / sizeof *types, MAX_ARGUMENTS = 24 };
 
-const tp_layer_type *tp_layer_type_at(size_t index)
-{
-    return index < TYPE_COUNT ? types[index] : NULL;
-}
-
 /* ---- reading ---- */
 
 static tpucl_status read_pair(const tp_json *value, const tp_layer_arg *arg, int64_t *out)

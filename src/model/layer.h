@@ -142,9 +142,6 @@ struct tp_layer_type {
     tp_node_id (*build)(tp_layer_context *context, const tp_layer *layer, tp_node_id x);
 };
 
-/* All types; NULL past the end. */
-const tp_layer_type *tp_layer_type_at(size_t index);
-
 /* Reads one element of "layers". False when something is wrong (added to `problems`); `out_layer` is then
  * incomplete. The name is borrowed from the document, or NULL when none is given. */
 bool tp_layer_read(const tp_json *value, tp_problems *problems, tp_layer *out_layer);

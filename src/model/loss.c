@@ -132,3 +132,11 @@ tp_node_id tp_loss_is_correct(tp_graph *graph, const tp_loss_input *input)
     const tp_node_id is_same = tp_op_compare(graph, "EQ", first_largest(graph, values), label);
     return tp_op_convert(graph, is_same, TP_F32);
 }
+
+tp_node_id tp_loss_weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values)
+{
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
+    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
+    const tp_node_id weighted = tp_op_multiply(graph, weight, values);
+    return tp_op_reduce(graph, tp_op_select(graph, counts, weighted, zero), "add", NULL, 0);
+}

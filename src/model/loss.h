@@ -17,12 +17,16 @@ typedef struct tp_loss_input {
 } tp_loss_input;
 
 /* f32 [batch]. Without from_logits probabilities are clipped to [1e-7, 1 - 1e-7], as in Keras, unless
- * `logits` is known. A sparse label outside the classes must not occur (the data layer refuses it): it
- * counts as a logit equal to the largest. */
+ * `logits` is known. A sparse label outside the classes counts as a logit equal to the largest; sessions
+ * refuse data that have one. */
 tp_node_id tp_loss_per_example(tp_graph *graph, const tp_loss_input *input);
 
 /* f32 [batch]: 1 where the first largest class is the label's (dense: the first largest label's), else 0.
  * TP_NO_NODE for losses that have no accuracy. Where a value is NaN: 0. */
 tp_node_id tp_loss_is_correct(tp_graph *graph, const tp_loss_input *input);
+
+/* f32 []: sum of weight * value over the examples whose weight is above 0; the others may hold anything.
+ * Both f32 [batch]. */
+tp_node_id tp_loss_weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values);
 
 #endif

@@ -92,6 +92,9 @@ tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_mo
 tpucl_status tp_model_build_predict(const tp_model *model, int64_t batch,
                                     tp_graph **out_graph) TPUCL_MUST_CHECK;
 
+/* Of one example: what the last layer gives. Borrowed from the model. */
+const tp_shape *tp_model_output(const tp_model *model);
+
 /* dtype and shape of "label" for a batch of `batch`. */
 tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
                             tp_dtype *out_dtype, tp_shape *out_shape) TPUCL_MUST_CHECK;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Graphs from a model: forward pass, loss, gradients, updates. See model.h.
  */
-#include "core/alloc.h"
-#include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "model/loss.h"
 #include "model/model_internal.h"
@@ -121,15 +119,6 @@ tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t b
     return TPUCL_OK;
 }
 
-/* sum of values where weight is above 0; the others may hold anything. f32 [] */
-static tp_node_id weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values)
-{
-    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
-    const tp_node_id weighted = tp_op_multiply(graph, weight, values);
-    return tp_op_reduce(graph, tp_op_select(graph, counts, weighted, zero), "add", NULL, 0);
-}
-
 static void add_sum_output(tp_graph *graph, const char *name, tp_node_id per_core)
 {
     tp_graph_add_output(graph, name, tp_op_all_reduce(graph, per_core));
@@ -159,54 +148,24 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
                                  .logits = from_logits ? TP_NO_NODE : forward.logits,
                                  .label = label,
                                  .from_logits = from_logits};
-    *out_loss_sum = weighted_sum(graph, weight, tp_loss_per_example(graph, &input));
+    *out_loss_sum = tp_loss_weighted_sum(graph, weight, tp_loss_per_example(graph, &input));
     add_sum_output(graph, "loss_sum", *out_loss_sum);
     add_sum_output(graph, "weight_sum", tp_op_reduce(graph, weight, "add", NULL, 0));
     const tp_node_id correct = tp_loss_is_correct(graph, &input);
     if (correct != TP_NO_NODE)
-        add_sum_output(graph, "correct", weighted_sum(graph, weight, correct));
+        add_sum_output(graph, "correct", tp_loss_weighted_sum(graph, weight, correct));
     tp_graph_pop_scope(graph, outer);
     return tp_graph_check(graph);
 }
 
 /* ---- training ---- */
 
-/* Gradients of all trainable variables, then the update. */
-static tpucl_status add_updates(tp_graph *graph, const tp_model_train *train, tp_node_id loss)
-{
-    tp_node_id *wrt = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)graph->variable_count);
-    tp_node_id *found = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)graph->variable_count);
-    tp_optim_gradient *gradients =
-        TP_ARENA_NEW_ARRAY(graph->arena, tp_optim_gradient, (size_t)graph->variable_count);
-    if (!wrt || !found || !gradients) return TPUCL_OUT_OF_MEMORY;
-    int32_t count = 0;
-    for (int32_t i = 0; i < graph->variable_count; i++) {
-        if (!graph->variables[i].is_trainable) continue;
-        wrt[count] = graph->variables[i].node;
-        gradients[count++].variable = i;
-    }
-    const char *outer = tp_graph_push_scope(graph, "gradient");
-    tp_graph_gradients(graph, loss, wrt, count, found);
-    tp_graph_pop_scope(graph, outer);
-    TP_TRY(tp_graph_check(graph));
-    for (int32_t i = 0; i < count; i++)
-        gradients[i].gradient = found[i];
-    tp_cross_shard_apply(graph, train->optimizer, gradients, count);
-    return tp_graph_check(graph);
-}
-
 static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_model_train *train)
 {
     tp_node_id loss_sum;
     TP_TRY(add_forward_and_loss(graph, model, train->batch, train->loss, train->from_logits, true,
                                 &loss_sum));
-    const tp_node_id denominator =
-        tp_graph_add_input(graph, "denominator", TP_F32, (tp_shape){.rank = 0});
-    tp_node_id loss = tp_op_divide(graph, loss_sum, denominator);
-    const double scale = tp_cross_shard_loss_scale(train->cross_shard);
-    if (scale != 1.0) loss = tp_op_multiply_scalar(graph, loss, scale);
-    TP_TRY(tp_graph_check(graph));
-    return add_updates(graph, train, loss);
+    return tp_cross_shard_minimize(graph, train->optimizer, train->cross_shard, loss_sum);
 }
 
 tpucl_status tp_model_build_train(const tp_model *model, const tp_model_train *train,

@@ -17,9 +17,6 @@ struct tp_model {
     tp_model_options options;
 };
 
-/* Of one example: what the last layer gives. */
-const tp_shape *tp_model_output(const tp_model *model);
-
 /* Whether the layer computes in bf16. */
 bool tp_model_layer_is_bfloat16(const tp_model *model, const tp_layer *layer);
 

@@ -5,6 +5,7 @@
 
 #include "core/alloc.h"
 #include "core/problems.h"
+#include "graph/autodiff.h"
 #include "graph/builder.h"
 
 static void check_groups(tp_problems *problems, const tp_cross_shard *cross_shard, uint8_t *seen)
@@ -77,4 +78,40 @@ void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
             summed[i].gradient = tp_op_all_reduce(graph, summed[i].gradient);
     }
     tp_optim_apply(graph, config, summed, count);
+}
+
+static tp_node_id scaled_loss(tp_graph *graph, const tp_cross_shard *cross_shard,
+                              tp_node_id loss_sum)
+{
+    const tp_node_id denominator =
+        tp_graph_add_input(graph, "denominator", TP_F32, (tp_shape){.rank = 0});
+    const tp_node_id loss = tp_op_divide(graph, loss_sum, denominator);
+    const double scale = tp_cross_shard_loss_scale(cross_shard);
+    return scale == 1.0 ? loss : tp_op_multiply_scalar(graph, loss, scale);
+}
+
+tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *config,
+                                     const tp_cross_shard *cross_shard, tp_node_id loss_sum)
+{
+    const tp_node_id loss = scaled_loss(graph, cross_shard, loss_sum);
+    TP_TRY(tp_graph_check(graph));
+    const size_t variables = (size_t)graph->variable_count;
+    tp_node_id *wrt = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, variables);
+    tp_node_id *found = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, variables);
+    tp_optim_gradient *gradients = TP_ARENA_NEW_ARRAY(graph->arena, tp_optim_gradient, variables);
+    if (!wrt || !found || !gradients) return TPUCL_OUT_OF_MEMORY;
+    int32_t count = 0;
+    for (int32_t i = 0; i < graph->variable_count; i++) {
+        if (!graph->variables[i].is_trainable) continue;
+        wrt[count] = graph->variables[i].node;
+        gradients[count++].variable = i;
+    }
+    const char *outer = tp_graph_push_scope(graph, "gradient");
+    tp_graph_gradients(graph, loss, wrt, count, found);
+    tp_graph_pop_scope(graph, outer);
+    TP_TRY(tp_graph_check(graph));
+    for (int32_t i = 0; i < count; i++)
+        gradients[i].gradient = found[i];
+    tp_cross_shard_apply(graph, config, gradients, count);
+    return tp_graph_check(graph);
 }

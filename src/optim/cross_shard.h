@@ -44,4 +44,12 @@ double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard);
 void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
                           const tp_optim_gradient *gradients, int32_t count);
 
+/* All of it, for a graph whose forward pass stands: the input "denominator" (f32 []: the sum of weights over
+ * the replica group in this step), the loss `loss_sum` / denominator * scale, its gradients with respect to
+ * every trainable variable, their sums and the updates. `loss_sum`: f32 [], this core's sum of weight times
+ * loss. */
+tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *config,
+                                     const tp_cross_shard *cross_shard,
+                                     tp_node_id loss_sum) TPUCL_MUST_CHECK;
+
 #endif

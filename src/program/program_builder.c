@@ -95,11 +95,6 @@ void tp_program_builder_destroy(tp_program_builder *builder)
     tp_free(builder);
 }
 
-tp_arena *tp_program_builder_arena(tp_program_builder *builder)
-{
-    return builder->program->arena;
-}
-
 tp_program *tp_program_builder_program(tp_program_builder *builder)
 {
     return builder->program;

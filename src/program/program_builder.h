@@ -15,7 +15,6 @@ tpucl_status tp_program_builder_create(const char *name, tp_program_builder **ou
 /* Gives up what was built so far; NULL is fine. */
 void tp_program_builder_destroy(tp_program_builder *builder);
 
-tp_arena *tp_program_builder_arena(tp_program_builder *builder);
 /* Borrowed. Its arrays move when something is added. */
 tp_program *tp_program_builder_program(tp_program_builder *builder);
 

@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 #include "graph/rewrite.h"
 #include "graph/verify.h"
-#include "num/bf16.h"
+#include "num/flush.h"
 #include "num/init.h"
 #include "num/reduce.h"
 #include "reference/all_reduce.h"
@@ -145,19 +145,12 @@ void tp_reference_destroy(tp_reference *reference)
 }
 
 /* ---- one step ---- */
-/* What the host feeds becomes a graph value, so it is flushed like one. */
 static void copy_flushed(const void *src, tp_host_tensor *dst)
 {
     const int64_t elems = tp_shape_elems(&dst->shape);
-    if (dst->dtype == TP_F32) {
-        for (int64_t i = 0; i < elems; ++i)
-            ((float *)dst->data)[i] = tp_flush(((const float *)src)[i]);
-    } else if (dst->dtype == TP_BF16) {
-        for (int64_t i = 0; i < elems; ++i)
-            ((tp_bf16 *)dst->data)[i] = tp_bf16_flush(((const tp_bf16 *)src)[i]);
-    } else if (elems) {
-        memcpy(dst->data, src, (size_t)tp_shape_bytes(&dst->shape, dst->dtype));
-    }
+    if (!elems) return;
+    memcpy(dst->data, src, (size_t)tp_shape_bytes(&dst->shape, dst->dtype));
+    tp_flush_array(dst->dtype, dst->data, (uint64_t)elems);
 }
 
 static tpucl_status load_inputs(tp_reference *reference, const void *const *inputs)

@@ -250,7 +250,7 @@ tpucl_status tp_config_schema(char **out_text)
 static void append_number(tp_str_builder *text, double value)
 {
     char number[TP_STR_DOUBLE_BYTES];
-    if (value == (double)(int64_t)value && value > -1e15 && value < 1e15) {
+    if (value >= -0x1p53 && value <= 0x1p53 && value == (double)(int64_t)value) {
         tp_str_builder_printf(text, "%lld", (long long)value);
         return;
     }

@@ -25,11 +25,6 @@ const char *tp_figure_key(tp_figure_id id)
     return keys[id];
 }
 
-const char *tp_figure_unit(tp_figure_id id)
-{
-    return units[id];
-}
-
 /* Units other than the base units themselves. */
 static const struct {
     const char *unit, *base;

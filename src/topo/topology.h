@@ -24,11 +24,8 @@ typedef enum tp_matmul_precision { /* bf16 passes of a product: 1, 3, 6 */
                                    TP_MATMUL_HIGHEST
 } tp_matmul_precision;
 
-/* Names as in the files ("exact", "mixed_bfloat16", "highest"); NULL for a value outside the enum.
- */
-const char *tp_math_name(tp_math math);
+/* "float32", "mixed_bfloat16"; NULL for a value outside the enum. */
 const char *tp_precision_policy_name(tp_precision_policy precision);
-const char *tp_matmul_precision_name(tp_matmul_precision precision);
 
 /* One figure with where it comes from. X(ID, "key", "unit", meaning). Per core unless it says
  * otherwise. */
@@ -107,6 +104,5 @@ const char *tp_topology_builtin_name(size_t index);
 /* Value of a figure, or `fallback` when the file does not state it. */
 double tp_topology_figure(const tp_topology *topology, tp_figure_id id, double fallback);
 const char *tp_figure_key(tp_figure_id id);
-const char *tp_figure_unit(tp_figure_id id);
 
 #endif

@@ -14,19 +14,9 @@ static const char *const math_names[] = {"exact", "fast"};
 static const char *const precision_names[] = {"float32", "mixed_bfloat16"};
 static const char *const matmul_names[] = {"default", "high", "highest"};
 
-const char *tp_math_name(tp_math math)
-{
-    return (unsigned)math < 2 ? math_names[math] : NULL;
-}
-
 const char *tp_precision_policy_name(tp_precision_policy precision)
 {
     return (unsigned)precision < 2 ? precision_names[precision] : NULL;
-}
-
-const char *tp_matmul_precision_name(tp_matmul_precision precision)
-{
-    return (unsigned)precision < 3 ? matmul_names[precision] : NULL;
 }
 
 /* What the parts of the reader share. */

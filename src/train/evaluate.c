@@ -56,7 +56,7 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
     tpucl_status status = run_part(session, pipeline, source, &sums);
     tp_pipeline_destroy(pipeline);
     TP_TRY(status);
-    *out_result = (tp_session_epoch){.epoch = session->epoch_count,
+    *out_result = (tp_session_epoch){.epoch = (int64_t)session->epochs.count,
                                      .examples = options.count,
                                      .seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns),
                                      .train_loss = tp_metrics_loss(&sums),

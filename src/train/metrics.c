@@ -19,11 +19,7 @@ static double result_value(const tp_program *program, const unsigned char *recor
 tpucl_status tp_metrics_add(tp_session *session, tp_session_graph *graph, uint64_t ticket,
                             tp_metric_sums *sums)
 {
-    int32_t groups = session->groups
-                         ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
-                                     session->config->cross_shard.group_size)
-                         : 1;
-    for (int32_t g = 0; g < groups; g++) {
+    for (int32_t g = 0; g < tp_session_group_count(session); g++) {
         const void *record = NULL;
         TP_TRY(tp_loaded_result(graph->loaded, ticket, g, &record));
         sums->loss += result_value(graph->programs[0], record, "loss_sum");

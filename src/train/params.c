@@ -114,9 +114,5 @@ tpucl_status tp_session_save_params(tp_session *session, const char *path)
 tpucl_status tp_session_load_params(tp_session *session, const char *path)
 {
     TP_TRY(need_devices(session));
-    int32_t groups = session->groups
-                         ? (int32_t)((int64_t)session->config->cross_shard.groups.count /
-                                     session->config->cross_shard.group_size)
-                         : 1;
-    return tp_params_load(tp_session_variables(session), groups, path);
+    return tp_params_load(tp_session_variables(session), tp_session_group_count(session), path);
 }

@@ -24,9 +24,7 @@ static tpucl_status count_steps(tp_session *session)
     if (session->steps_total > UINT32_MAX)
         return TP_FAIL(TPUCL_INVALID_CONFIG, "%lld steps; at most 2^32 - 1 can be told apart",
                        (long long)session->steps_total);
-    int64_t epochs = session->steps_total / session->steps_per_epoch + 1;
-    session->epochs = TP_ARENA_NEW_ARRAY(session->arena, tp_session_epoch, (size_t)epochs + 1);
-    return session->epochs ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    return TPUCL_OK;
 }
 
 static tpucl_status open_devices(tp_session *session)
@@ -49,14 +47,11 @@ static tpucl_status open_executor(tp_session *session)
 {
     const tp_config *config = session->config;
     double hbm = tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0);
-    tp_executor_options options = {
-        .seed = (uint64_t)config->seed,
-        .group_cores = session->group_cores,
-        .group_count = session->groups ? (int32_t)((int64_t)config->cross_shard.groups.count /
-                                                   config->cross_shard.group_size)
-                                       : 1,
-        .wave_cores = (int32_t)config->wave_cores,
-        .core_hbm_bytes = (uint64_t)hbm};
+    tp_executor_options options = {.seed = (uint64_t)config->seed,
+                                   .group_cores = session->group_cores,
+                                   .group_count = tp_session_group_count(session),
+                                   .wave_cores = (int32_t)config->wave_cores,
+                                   .core_hbm_bytes = (uint64_t)hbm};
     return tp_executor_create(session->map, &options, &session->executor);
 }
 
@@ -131,6 +126,7 @@ void tp_session_destroy(tp_session *session)
     tp_source_destroy(session->test_source);
     tp_topology_destroy(session->topology);
     tp_config_destroy(session->config);
+    tp_session_epoch_list_deinit(&session->epochs);
     tp_arena_destroy(session->arena);
 }
 
@@ -149,11 +145,6 @@ const tp_topology *tp_session_topology(const tp_session *session)
     return session->topology;
 }
 
-const tp_model *tp_session_model(const tp_session *session)
-{
-    return session->model;
-}
-
 const tp_core_map *tp_session_core_map(const tp_session *session)
 {
     return session->map;
@@ -162,11 +153,6 @@ const tp_core_map *tp_session_core_map(const tp_session *session)
 tp_variables *tp_session_variables(tp_session *session)
 {
     return tp_executor_variables(session->executor);
-}
-
-const tp_graph *tp_session_train_graph(const tp_session *session)
-{
-    return session->train.graph;
 }
 
 const tp_source *tp_session_train_source(const tp_session *session)
@@ -186,8 +172,8 @@ int64_t tp_session_steps_done(const tp_session *session)
 
 const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count)
 {
-    *out_count = session->epoch_count;
-    return session->epochs;
+    *out_count = (int32_t)session->epochs.count;
+    return session->epochs.items;
 }
 
 const tp_breakdown *tp_session_breakdown(const tp_session *session)
@@ -207,8 +193,7 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
                                   .test_examples = session->test_count,
                                   .steps = session->steps_total,
                                   .steps_per_epoch = session->steps_per_epoch,
-                                  .epochs = (session->steps_total + session->steps_per_epoch - 1) /
-                                            session->steps_per_epoch,
+                                  .epochs = tp_session_epoch_of(session, session->steps_total),
                                   .build_seconds = session->build_seconds,
                                   .first_step_seconds = session->first_step_seconds};
     for (int32_t i = 0; i < tp_model_row_count(session->model); i++)

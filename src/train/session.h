@@ -47,12 +47,9 @@ void tp_session_destroy(tp_session *session);
 /* Borrowed, all read-only. */
 const tp_config *tp_session_config(const tp_session *session);
 const tp_topology *tp_session_topology(const tp_session *session);
-const tp_model *tp_session_model(const tp_session *session);
 const tp_core_map *tp_session_core_map(const tp_session *session);
 tp_variables *tp_session_variables(tp_session *session);
-const tp_graph *tp_session_train_graph(const tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);
-
 const tp_source *tp_session_test_source(const tp_session *session); /* NULL: there is none */
 
 /* The training and evaluation graphs for another per-core batch; the caller destroys them. */
@@ -105,7 +102,8 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
  * batch to the last result. Goes beyond the configured end if asked to. */
 tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *out_seconds);
 
-/* May be called from a signal handler and from any thread. */
+/* Ends the training that runs after its step, or the next one before its first when none runs. May be called
+ * from a signal handler and from any thread. */
 void tp_session_stop(tp_session *session);
 
 /* Forward only over the whole "test" or "train" part; fills loss, accuracy, examples and seconds. */
@@ -113,6 +111,7 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                  tp_session_epoch *out_result);
 
 int64_t tp_session_steps_done(const tp_session *session);
+/* Borrowed until the next call of tp_session_train. */
 const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count);
 const tp_breakdown *tp_session_breakdown(const tp_session *session);
 tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
@@ -122,7 +121,7 @@ tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA25
 tpucl_status tp_session_save_params(tp_session *session, const char *path);
 tpucl_status tp_session_load_params(tp_session *session, const char *path);
 
-/* Fills every core's infeed record from rows of host arrays (one per field of `source`, global batch rows). */
+/* Fills every core's infeed record from host arrays, one per field of `source`, of global batch rows. */
 void tp_session_fill_feed(const tp_session *session, const tp_program *program,
                           const tp_source *source, void *const *arrays, int64_t valid,
                           const tp_feed *feed);

@@ -56,6 +56,20 @@ tpucl_status tp_session_build_model(tp_session *session)
     return tp_model_create(config->model, &input, &options, &session->model);
 }
 
+/* A number that is no class would train towards nothing, silently. */
+static tpucl_status check_classes(const tp_source *source, const char *part, int64_t classes)
+{
+    const int32_t *labels = source->arrays[1];
+    for (int64_t i = 0; i < source->example_count; i++)
+        if (labels[i] < 0 || labels[i] >= classes)
+            return TP_FAIL(
+                TPUCL_INVALID_CONFIG,
+                "example %lld of the %s part has the label %d; the model's result has the "
+                "classes 0 to %lld",
+                (long long)i, part, labels[i], (long long)classes - 1);
+    return TPUCL_OK;
+}
+
 /* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
 static tpucl_status check_label(const tp_session *session)
 {
@@ -71,6 +85,14 @@ static tpucl_status check_label(const tp_session *session)
     return TP_FAIL(TPUCL_INVALID_CONFIG,
                    "labels are %s%s per example; this loss and model want %s%s for a batch of one",
                    tp_dtype_name(label->dtype), found, tp_dtype_name(dtype), wanted);
+}
+
+static tpucl_status check_all_classes(const tp_session *session)
+{
+    if (session->loss != TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY) return TPUCL_OK;
+    const int64_t classes = tp_model_output(session->model)->dims[0];
+    TP_TRY(check_classes(session->train_source, "training", classes));
+    return session->test_source ? check_classes(session->test_source, "test", classes) : TPUCL_OK;
 }
 
 static tp_optim_config optimizer_of(const tp_config *config)
@@ -133,6 +155,7 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
 tpucl_status tp_session_build_train(tp_session *session)
 {
     TP_TRY(check_label(session));
+    TP_TRY(check_all_classes(session));
     TP_TRY(copy_groups(session, &session->cross_shard));
     session->train.name = "train";
     return build_train(session, &session->cross_shard, session->config->per_core_batch,
@@ -192,27 +215,18 @@ static void report_verdict(void *user, const char *variant, const char *problem_
     session->options.build_progress(&progress, session->options.build_user);
 }
 
-/* Devices that report the same capabilities get one program. */
 static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *graph)
 {
-    const tp_core_map *map = session->map;
-    graph->programs = TP_ARENA_NEW_ARRAY(session->arena, tp_program *, (size_t)map->device_count);
+    const size_t devices = (size_t)session->map->device_count;
+    graph->programs = TP_ARENA_NEW_ARRAY(session->arena, tp_program *, devices);
     if (!graph->programs) return TPUCL_OUT_OF_MEMORY;
-    for (int32_t d = 0; d < map->device_count; d++) {
-        const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
-        for (int32_t other = 0; other < d && !graph->programs[d]; other++)
-            if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
-                graph->programs[d] = graph->programs[other];
-        if (graph->programs[d]) continue;
-        tp_compile_verified_options options = {
-            .name = graph->name,
-            .is_fast_math = session->config->math == TP_MATH_FAST,
-            .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
-            .progress = session->options.build_progress ? report_verdict : NULL,
-            .user = session};
-        TP_TRY(tp_compile_verified(graph->graph, map->devices[d], &options, &graph->programs[d]));
-    }
-    return TPUCL_OK;
+    const tp_compile_verified_options options = {
+        .name = graph->name,
+        .is_fast_math = session->config->math == TP_MATH_FAST,
+        .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
+        .progress = session->options.build_progress ? report_verdict : NULL,
+        .user = session};
+    return tp_compile_for_devices(graph->graph, session->map, &options, graph->programs);
 }
 
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph)
@@ -241,12 +255,6 @@ tpucl_status tp_session_need_evaluate(tp_session *session)
 void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph)
 {
     tp_executor_unload(graph->loaded);
-    int32_t devices = session->map ? session->map->device_count : 0;
-    for (int32_t d = 0; graph->programs && d < devices; d++) {
-        bool is_shared = false;
-        for (int32_t other = 0; other < d; other++)
-            is_shared = is_shared || graph->programs[other] == graph->programs[d];
-        if (!is_shared) tp_program_destroy(graph->programs[d]);
-    }
+    if (session->map) tp_programs_destroy(graph->programs, session->map->device_count);
     tp_graph_destroy(graph->graph);
 }

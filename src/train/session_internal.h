@@ -4,6 +4,7 @@
 #define TP_TRAIN_SESSION_INTERNAL_H
 
 #include <stdatomic.h>
+#include "core/array.h"
 #include "data/pipeline.h"
 #include "reference/reference.h"
 #include "train/session.h"
@@ -21,6 +22,8 @@ typedef struct tp_session_graph {
 typedef struct tp_metric_sums {
     double loss, weight, correct;
 } tp_metric_sums;
+
+TP_ARRAY_DEFINE(tp_session_epoch_list, tp_session_epoch)
 
 struct tp_session {
     tp_session_options options;
@@ -43,8 +46,7 @@ struct tp_session {
 
     int64_t steps_total, steps_per_epoch, steps_done;
     tp_pipeline *pipeline; /* of the training that is going on */
-    tp_session_epoch *epochs;
-    int32_t epoch_count;
+    tp_session_epoch_list epochs;
     tp_breakdown breakdown;
     uint64_t created_ns;
     double build_seconds, first_step_seconds;
@@ -68,7 +70,18 @@ tpucl_status tp_session_open_reference(tp_session *session);
 tpucl_status tp_session_train_reference(tp_session *session, const tp_session_callbacks *callbacks);
 tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
 
-/* data of a step: the sum of weights in a core's replica group. */
+/* From 1: the epoch that the step with this number, also from 1, belongs to. */
+static inline int64_t tp_session_epoch_of(const tp_session *session, int64_t step)
+{
+    return (step + session->steps_per_epoch - 1) / session->steps_per_epoch;
+}
+
+static inline int32_t tp_session_group_count(const tp_session *session)
+{
+    return session->groups ? session->cross_shard.group_count : 1;
+}
+
+/* feed.c: the sum of weights in a core's replica group. */
 float tp_session_group_weight(const tp_session *session, int32_t core, int64_t valid);
 
 /* metrics.c: adds the results of a step, over all replica groups. */

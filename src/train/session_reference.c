@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "exec/params_hash.h"
 #include "train/session_internal.h"
+#include "train/shard.h"
 
 bool tp_session_is_reference(const tp_session *session)
 {
@@ -50,8 +51,8 @@ static void point_inputs(const tp_session *session, const tp_batch *batch, const
     for (int32_t core = 0; core < session->topology->cores; core++) {
         float *weights = storage + core * (rows_per_core + 1),
               *denominator = weights + rows_per_core;
-        for (int64_t row = 0; row < rows_per_core; row++)
-            weights[row] = core * rows_per_core + row < batch->valid ? 1.0f : 0.0f;
+        tp_shard_fill_weights(weights, rows_per_core,
+                              tp_shard_rows(core, rows_per_core, batch->valid));
         *denominator = tp_session_group_weight(session, core, batch->valid);
         for (int32_t i = 0; i < graph->input_count; i++) {
             const char *name = graph->inputs[i].name;
@@ -102,18 +103,21 @@ static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *c
         if (callbacks && callbacks->progress)
             callbacks->progress(
                 callbacks->user,
-                &(tp_session_progress){session->steps_done, session->steps_total,
-                                       session->epoch_count + 1, session->epoch_count + 1,
-                                       tp_metrics_loss(&sums), (double)examples / seconds});
+                &(tp_session_progress){.step = session->steps_done,
+                                       .steps = session->steps_total,
+                                       .epoch = tp_session_epoch_of(session, session->steps_done),
+                                       .epochs = tp_session_epoch_of(session, session->steps_total),
+                                       .loss = tp_metrics_loss(&sums),
+                                       .examples_per_second = (double)examples / seconds});
         if (!is_last && session->steps_done < session->steps_total) continue;
-        tp_session_epoch *epoch = &session->epochs[session->epoch_count];
-        *epoch = (tp_session_epoch){.epoch = ++session->epoch_count,
-                                    .steps = epoch_steps,
-                                    .examples = epoch_examples,
-                                    .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
-                                    .train_loss = tp_metrics_loss(&sums),
-                                    .train_accuracy = tp_metrics_accuracy(session, &sums)};
-        if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, epoch);
+        const tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
+                                        .steps = epoch_steps,
+                                        .examples = epoch_examples,
+                                        .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
+                                        .train_loss = tp_metrics_loss(&sums),
+                                        .train_accuracy = tp_metrics_accuracy(session, &sums)};
+        TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
+        if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &epoch);
         sums = (tp_metric_sums){0};
         epoch_steps = epoch_examples = 0;
         epoch_ns = tp_clock_now_ns();
@@ -161,13 +165,9 @@ tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SH
         if (graph->variables[i].is_model)
             order[count++] = (named_variable){graph->variables[i].name, i};
     qsort(order, (size_t)count, sizeof *order, compare_names);
-    int32_t groups =
-        session->groups
-            ? (int32_t)((int64_t)session->topology->cores / session->config->cross_shard.group_size)
-            : 1;
     tp_sha256 hash;
     tp_sha256_init(&hash);
-    for (int32_t g = 0; g < groups; g++)
+    for (int32_t g = 0; g < tp_session_group_count(session); g++)
         for (int32_t i = 0; i < count; i++) {
             const tp_host_tensor *tensor =
                 tp_reference_variable(session->reference, g, order[i].index);

@@ -19,6 +19,7 @@ typedef struct loop {
     int64_t epoch_steps, epoch_examples, total_examples;
     uint64_t begin_ns;
     uint64_t input_ns, fill_ns;
+    tp_loaded_times times_before; /* of an earlier call */
     bool has_warned;
 } loop;
 
@@ -39,7 +40,7 @@ static tpucl_status read_one(loop *l)
         TP_LOG_WARNING("train",
                        "the loss of step %lld is %g: the training has diverged; try a "
                        "smaller learning rate or float32",
-                       (long long)l->read, step.loss);
+                       (long long)number, step.loss);
     }
     return TPUCL_OK;
 }
@@ -79,11 +80,10 @@ static void report_progress(loop *l)
     const tp_session *session = l->session;
     if (!l->callbacks || !l->callbacks->progress) return;
     double seconds = 1e-9 * (double)(tp_clock_now_ns() - l->begin_ns - l->excluded_ns);
-    int64_t per_epoch = session->steps_per_epoch;
     tp_session_progress progress = {.step = session->steps_done,
                                     .steps = session->steps_total,
-                                    .epoch = (session->steps_done + per_epoch - 1) / per_epoch,
-                                    .epochs = (session->steps_total + per_epoch - 1) / per_epoch,
+                                    .epoch = tp_session_epoch_of(session, session->steps_done),
+                                    .epochs = tp_session_epoch_of(session, session->steps_total),
                                     .loss = tp_metrics_loss(&l->latest),
                                     .examples_per_second =
                                         seconds > 0 ? (double)l->total_examples / seconds : 0};
@@ -93,10 +93,14 @@ static void report_progress(loop *l)
 static void add_breakdown(loop *l, uint64_t total_ns)
 {
     tp_loaded_times times;
+    const tp_loaded_times *before = &l->times_before;
     tp_loaded_get_times(l->session->train.loaded, &times);
-    uint64_t waited_ns = times.wait_ns; /* for the devices, with a step still to be fed */
+    /* for the devices, with a step still to be fed */
+    uint64_t waited_ns = times.wait_ns - before->wait_ns;
+    uint64_t enqueue_ns = times.enqueue_ns - before->enqueue_ns;
+    uint64_t reduce_ns = times.reduce_ns - before->reduce_ns;
     tp_breakdown_add(&l->session->breakdown, (uint64_t)l->submitted, total_ns, l->input_ns,
-                     waited_ns + times.enqueue_ns - times.reduce_ns, l->fill_ns + times.reduce_ns);
+                     waited_ns + enqueue_ns - reduce_ns, l->fill_ns + reduce_ns);
 }
 
 /* Reads what is outstanding, evaluates, and keeps the epoch's figures. */
@@ -106,23 +110,22 @@ static tpucl_status end_epoch(loop *l)
     TP_TRY(read_up_to(l, l->submitted));
     TP_TRY(tp_executor_finish(session->executor));
     uint64_t now_ns = tp_clock_now_ns();
-    tp_session_epoch *epoch = &session->epochs[session->epoch_count];
-    *epoch = (tp_session_epoch){.epoch = session->epoch_count + 1,
-                                .steps = l->epoch_steps,
-                                .examples = l->epoch_examples,
-                                .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
-                                .train_loss = tp_metrics_loss(&l->epoch_sums),
-                                .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
+    tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
+                              .steps = l->epoch_steps,
+                              .examples = l->epoch_examples,
+                              .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
+                              .train_loss = tp_metrics_loss(&l->epoch_sums),
+                              .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
     if (session->test_count && !atomic_load(&session->is_stopped)) {
         tp_session_epoch eval;
         TP_TRY(tp_session_evaluate(session, "test", &eval));
-        epoch->has_eval = true;
-        epoch->eval_loss = eval.train_loss;
-        epoch->eval_accuracy = eval.train_accuracy;
-        epoch->eval_seconds = eval.seconds;
+        epoch.has_eval = true;
+        epoch.eval_loss = eval.train_loss;
+        epoch.eval_accuracy = eval.train_accuracy;
+        epoch.eval_seconds = eval.seconds;
     }
-    session->epoch_count++;
-    if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, epoch);
+    TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
+    if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
     l->epoch_sums = (tp_metric_sums){0};
     l->epoch_steps = l->epoch_examples = 0;
     l->epoch_begin_ns = tp_clock_now_ns();
@@ -170,22 +173,30 @@ static tpucl_status run_steps(loop *l)
     return TPUCL_OK;
 }
 
-tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks)
+static tpucl_status train_on_devices(tp_session *session, const tp_session_callbacks *callbacks)
 {
-    atomic_store(&session->is_stopped, false);
-    if (session->reference) return tp_session_train_reference(session, callbacks);
     tp_pipeline_destroy(session->pipeline); /* of tp_session_run_steps */
     session->pipeline = NULL;
     TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;
+    tp_loaded_get_times(session->train.loaded, &l.times_before);
     tpucl_status status = run_steps(&l);
     add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);
     tp_pipeline_destroy(session->pipeline);
     session->pipeline = NULL;
     TP_TRY(status);
-    if (atomic_load(&session->is_stopped) && session->steps_done < session->steps_total)
+    if (session->steps_done < session->steps_total)
         return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",
                        (long long)session->steps_done, (long long)session->steps_total);
     return TPUCL_OK;
+}
+
+tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *callbacks)
+{
+    tpucl_status status = session->reference ? tp_session_train_reference(session, callbacks)
+                                             : train_on_devices(session, callbacks);
+    atomic_store(&session->is_stopped,
+                 false); /* not before: a stop may come between create and train */
+    return status;
 }

@@ -11,8 +11,9 @@ typedef enum tp_check_status { TP_CHECK_PASSED, TP_CHECK_FAILED, TP_CHECK_SKIPPE
 
 typedef struct tp_check_outcome {
     tp_check_status status;
-    bool is_close;    /* passed within rounding, not by bits: fast math */
-    char reason[384]; /* why it failed or was skipped; "" when it passed */
+    bool is_close;     /* passed within rounding, not by bits: fast math */
+    bool is_temporary; /* failed for lack of device memory, which says nothing about another time */
+    char reason[384];  /* why it failed or was skipped; "" when it passed */
 } tp_check_outcome;
 
 /* Runs one MXU case with one variant, guard zones around everything (tune/mxu_check.h). A variant that

@@ -262,6 +262,7 @@ tpucl_status tp_check_graph(tp_device *device, const tp_graph *graph,
         tpucl_status outcome = load(&b, device);
         if (outcome == TPUCL_OK) outcome = run_steps(&b, out_outcome);
         if (outcome == TPUCL_OUT_OF_MEMORY) status = outcome;
+        out_outcome->is_temporary = outcome == TPUCL_OUT_OF_DEVICE_MEMORY;
         if (outcome != TPUCL_OK) /* the device's failure is the outcome, not ours */
             snprintf(out_outcome->reason, sizeof out_outcome->reason, "%.380s",
                      tpucl_last_error()->message);

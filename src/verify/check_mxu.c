@@ -14,6 +14,7 @@ tpucl_status tp_check_mxu_case(tp_device *device, const char *variant, const tp_
         tp_mxu_check(device, tp_device_get_caps(device), row, variant, &verdict, text);
     if (status == TPUCL_OUT_OF_MEMORY) return status;
     if (status != TPUCL_OK) { /* it does not build or run here */
+        out_outcome->is_temporary = status == TPUCL_OUT_OF_DEVICE_MEMORY;
         snprintf(out_outcome->reason, sizeof out_outcome->reason, "%.380s",
                  tpucl_last_error()->message);
         return TPUCL_OK;

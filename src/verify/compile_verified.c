@@ -2,6 +2,7 @@
  * Verdicts first, then the program. */
 #include "verify/compile_verified.h"
 
+#include <string.h>
 #include "core/env.h"
 #include "core/log.h"
 
@@ -39,4 +40,29 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
     }
     tp_verdicts_close(verdicts);
     return status;
+}
+
+tpucl_status tp_compile_for_devices(const tp_graph *graph, const tp_core_map *map,
+                                    const tp_compile_verified_options *options,
+                                    tp_program **out_programs)
+{
+    for (int32_t d = 0; d < map->device_count; d++) {
+        const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
+        for (int32_t other = 0; other < d && !out_programs[d]; other++)
+            if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
+                out_programs[d] = out_programs[other];
+        if (!out_programs[d])
+            TP_TRY(tp_compile_verified(graph, map->devices[d], options, &out_programs[d]));
+    }
+    return TPUCL_OK;
+}
+
+void tp_programs_destroy(tp_program **programs, int32_t device_count)
+{
+    for (int32_t d = 0; programs && d < device_count; d++) {
+        bool is_shared = false;
+        for (int32_t other = 0; other < d; other++)
+            is_shared = is_shared || programs[other] == programs[d];
+        if (!is_shared) tp_program_destroy(programs[d]);
+    }
 }

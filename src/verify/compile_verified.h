@@ -7,6 +7,7 @@
 #define TP_VERIFY_COMPILE_VERIFIED_H
 
 #include "compile/compile.h"
+#include "exec/placement.h"
 #include "verify/verdicts.h"
 
 typedef struct tp_compile_verified_options {
@@ -21,5 +22,12 @@ typedef struct tp_compile_verified_options {
 tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                                  const tp_compile_verified_options *options,
                                  tp_program **out_program);
+
+/* For every device of the map. Devices that report the same capabilities share a program. `out_programs`:
+ * [device_count], all NULL before; to be given to tp_programs_destroy whether or not this succeeds. */
+tpucl_status tp_compile_for_devices(const tp_graph *graph, const tp_core_map *map,
+                                    const tp_compile_verified_options *options,
+                                    tp_program **out_programs);
+void tp_programs_destroy(tp_program **programs, int32_t device_count);
 
 #endif

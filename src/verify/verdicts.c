@@ -20,9 +20,9 @@
 enum { FORMAT = 1, MAX_FILE_BYTES = 1 << 20, KEY_BYTES = 96 };
 
 typedef struct verdict {
-    char key[KEY_BYTES]; /* "mxu_register dot default" */
-    bool is_allowed;
-    char text[640]; /* "mxu_register dot default: case 'ragged' ...", for messages */
+    char key[KEY_BYTES];           /* "mxu_register dot default" */
+    bool is_allowed, is_temporary; /* temporary: not kept */
+    char text[640];                /* "mxu_register dot default: case 'ragged' ...", for messages */
 } verdict;
 TP_ARRAY_DEFINE(verdict_array, verdict)
 
@@ -124,6 +124,7 @@ static tpucl_status write_file(const tp_verdicts *verdicts)
     tp_json_begin_object(&writer);
     for (size_t i = 0; i < verdicts->all.count; i++) {
         const verdict *entry = &verdicts->all.items[i];
+        if (entry->is_temporary) continue;
         tp_json_key(&writer, entry->key);
         tp_json_begin_object(&writer);
         tp_json_put_bool(&writer, "allowed", entry->is_allowed);
@@ -190,6 +191,7 @@ static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_m
         TP_TRY(tp_check_mxu_case(verdicts->device, variant, &cases[i], &outcome));
         passed += outcome.status == TP_CHECK_PASSED;
         if (outcome.status != TP_CHECK_FAILED) continue;
+        out->is_temporary = outcome.is_temporary;
         snprintf(out->text, sizeof out->text, "%s: case '%s': %s", out->key, cases[i].name,
                  outcome.reason);
         return TPUCL_OK;
@@ -202,8 +204,8 @@ static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_m
 
 static void keep(tp_verdicts *verdicts, const verdict *entry)
 {
-    if (verdict_array_push(&verdicts->all, *entry) == TPUCL_OK && verdicts->path &&
-        write_file(verdicts) != TPUCL_OK)
+    if (verdict_array_push(&verdicts->all, *entry) == TPUCL_OK && !entry->is_temporary &&
+        verdicts->path && write_file(verdicts) != TPUCL_OK)
         TP_LOG_INFO("verify", "verdicts are not kept: %s", tpucl_last_error()->message);
     tp_error_clear();
 }
@@ -246,6 +248,7 @@ static tpucl_status judge_generated(tp_verdicts *verdicts, verdict *out)
         TP_TRY(status);
         if (outcome.status == TP_CHECK_PASSED) continue;
         out->is_allowed = false;
+        out->is_temporary = outcome.is_temporary;
         snprintf(out->text, sizeof out->text, "generated kernels: case '%s': %s", cases[i].name,
                  outcome.reason);
     }
@@ -274,11 +277,4 @@ tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts)
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)
 {
     return (tp_mxu_allow){.is_allowed = is_allowed, .user = verdicts};
-}
-
-const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index)
-{
-    for (size_t i = 0; i < verdicts->all.count; i++)
-        if (!verdicts->all.items[i].is_allowed && index-- == 0) return verdicts->all.items[i].text;
-    return NULL;
 }

@@ -10,6 +10,9 @@
  *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
  *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
  *
+ * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and
+ * is not kept.
+ *
  * Thread-compatible.
  */
 #ifndef TP_VERIFY_VERDICTS_H
@@ -34,8 +37,5 @@ tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts);
 /* TPUCL_NOT_EXACT, with the check that failed, when the device's generated kernels do not reproduce the
  * reference: the quick cases of verify/graph_cases.h, run when first asked for and kept like any verdict. */
 tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts);
-
-/* Why a variant may not be used, for messages and `tpucl devices`; NULL past the end. Borrowed. */
-const char *tp_verdicts_refused(const tp_verdicts *verdicts, int32_t index);
 
 #endif

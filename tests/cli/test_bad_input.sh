@@ -88,6 +88,13 @@ run train run.json --topology ./huge.json
 expect_code 2
 expect_in err 'huge.json'
 
+# labels that are no classes of the model
+make_config classes.json 'config["model"]["layers"][-1]["units"] = 9'
+run train classes.json --json r.json
+expect_code 2
+expect_in err 'has the label 9' 'classes 0 to 8'
+expect_absent r.json
+
 # devices
 run train run.json --device nosuch --json r.json
 expect_code 3

@@ -47,6 +47,9 @@ expect_code 0
 expect_json out 'r["examples"] == 200'
 run eval run.json --set output_dir=kept --json -
 expect_code 0
+run eval run.json --params kept/params.safetensors --set output_dir=unused
+expect_code 0
+expect_absent unused
 run eval run.json
 expect_code 2
 expect_in err '--params is missing'

@@ -72,6 +72,9 @@ Test(graph, other_mistakes_are_named)
     options.kind = "rmsprop";
     tpucl_graph_minimize(graph, x, &options);
     expect_mistake(graph, "'rmsprop'");
+    graph = new_graph();
+    tpucl_graph_apply(graph, "abs", NULL, 0, NULL, 1);
+    expect_mistake(graph, "NULL for its inputs");
 }
 
 Test(graph, an_initialiser_may_have_parameters)

@@ -178,6 +178,11 @@ Test(trainer, variables_are_read_written_saved_restored)
     OK(tpucl_trainer_write(trainer, "w", w, sizeof w));
     OK(tpucl_trainer_read(trainer, "w", back, sizeof back));
     cr_assert_eq(memcmp(w, back, sizeof w), 0);
+    const float tiny[2] = {-1e-40f, 1}, flushed[2] = {-0.0f, 1};
+    OK(tpucl_trainer_write(trainer, "w", tiny, sizeof tiny));
+    OK(tpucl_trainer_read(trainer, "w", back, sizeof back));
+    cr_assert_eq(memcmp(flushed, back, sizeof back), 0, "subnormals end where values enter");
+    OK(tpucl_trainer_write(trainer, "w", w, sizeof w));
     OK(tpucl_trainer_params_sha256(trainer, before));
     cr_assert_eq(strlen(before), 64);
     OK(tpucl_trainer_save(trainer, path));

@@ -136,7 +136,7 @@ Test(file, errors_name_path_and_reason)
 
 Test(file, folders)
 {
-    char deep[160], name[160];
+    char deep[160], name[200];
     snprintf(deep, sizeof deep, "%s/a/b//c/", folder);
     cr_assert_eq(tp_file_make_folders(deep), TPUCL_OK);
     cr_assert_eq(tp_file_make_folders(deep), TPUCL_OK);
@@ -144,6 +144,10 @@ Test(file, folders)
     cr_assert_eq(tp_file_write_atomic(path, "x", 1), TPUCL_OK);
     snprintf(name, sizeof name, "%s/below", path);
     cr_assert_neq(tp_file_make_folders(name), TPUCL_OK);
+    snprintf(name, sizeof name, "%s/link", deep);
+    cr_assert_eq(symlink("nowhere", name), 0);
+    cr_assert_neq(tp_file_make_folders(name), TPUCL_OK);
+    cr_assert_eq(tpucl_last_error()->foreign_code, ENOTDIR, "%s", tpucl_last_error()->message);
     cr_assert_eq(count_files(), 2);
     cr_assert_eq(tp_file_remove(path), TPUCL_OK);
     cr_assert_eq(tp_file_remove(path), TPUCL_OK);

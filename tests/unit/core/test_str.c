@@ -19,6 +19,8 @@ Test(str, views)
     cr_assert(tp_view_equal_text(tp_view_trim(tp_view_of(" \t x y\n")), "x y"));
     cr_assert(tp_view_equal_text(tp_view_trim(tp_view_of("  ")), ""));
     cr_assert_eq(tp_view_of(NULL).length, 0);
+    cr_assert(tp_str_contains_nocase("NVIDIA H200", "h20") && tp_str_contains_nocase("x", ""));
+    cr_assert_not(tp_str_contains_nocase("H20", "h200"));
     cr_assert(tp_str_ends_with("run.json", ".json") && !tp_str_ends_with("n", ".json"));
     cr_assert(tp_str_starts_with("run.json", "run") && tp_str_equal(NULL, NULL));
     cr_assert_not(tp_str_equal("a", NULL));

@@ -82,6 +82,8 @@ Test(pipeline, ranges_and_wrong_options)
     tp_pipeline_destroy(pipeline);
     options.count = 4;
     cr_assert_eq(tp_pipeline_create(source, &options, &pipeline), TPUCL_INVALID_ARGUMENT);
+    tp_pipeline_options greedy = {.batch = 1, .prefetch = INT32_MAX};
+    cr_assert_eq(tp_pipeline_create(source, &greedy, &pipeline), TPUCL_INVALID_ARGUMENT);
     options = (tp_pipeline_options){.batch = 0};
     cr_assert_eq(tp_pipeline_create(source, &options, &pipeline), TPUCL_INVALID_ARGUMENT);
     tp_source_destroy(source);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
+#include "core/alloc.h"
 #include "core/file.h"
 #include "data/source.h"
 
@@ -100,6 +101,46 @@ Test(source, idx_faults_name_file_and_offset)
         TPUCL_CORRUPT_DATA,
         tp_source_open_idx(put("gz", "\x1f\x8b\x08\0\0\0\0\0\0\3garbage", 17), label_path, &source),
         "gz");
+}
+
+/* Two images of `columns` bytes, not compressed, so that the file's length follows. */
+static size_t put_gzip(const char *zipped, uint32_t columns)
+{
+    const size_t payload = 16 + 2 * (size_t)columns;
+    uint64_t length = 0;
+    unsigned char *bytes = calloc(1, payload);
+    memcpy(bytes, "\0\0\x08\x03\0\0\0\x02\0\0\0\x01", 12);
+    for (int i = 0; i < 4; i++)
+        bytes[12 + i] = (unsigned char)(columns >> (24 - 8 * i));
+    gzFile file = gzopen(zipped, "wb0");
+    cr_assert_eq(gzwrite(file, bytes, (unsigned)payload), (int)payload);
+    gzclose(file);
+    free(bytes);
+    cr_assert_eq(tp_file_size(zipped, &length), TPUCL_OK);
+    return (size_t)length;
+}
+
+/* zlib decompresses the elements without a look at the checksum when its input buffer ends between them. */
+Test(source, idx_gzip_checksum)
+{
+    enum { BUFFER = 6 << 18 }; /* six of those that the reader asks zlib for */
+    tp_source *source = NULL;
+    const char *label_path = put("labels", labels, sizeof labels - 1);
+    char zipped[96], *bytes = NULL;
+    size_t length = 0;
+    uint32_t columns = BUFFER / 2 - 1024;
+    snprintf(zipped, sizeof zipped, "%s/large.gz", folder);
+    while ((length = put_gzip(zipped, columns)) <= BUFFER + 4) /* the buffer ends in the CRC32 */
+        columns += (uint32_t)(BUFFER + 4 - length) / 2 + 1;
+    cr_assert_lt(length, BUFFER + 8);
+    cr_assert_eq(tp_source_open_idx(zipped, label_path, &source), TPUCL_OK);
+    tp_source_destroy(source);
+    cr_assert_eq(tp_file_read(zipped, 2 * BUFFER, &bytes, &length), TPUCL_OK);
+    bytes[length - 8] ^= 1;
+    expect(TPUCL_CORRUPT_DATA,
+           tp_source_open_idx(put("damaged.gz", bytes, length), label_path, &source),
+           "incorrect data check");
+    tp_free(bytes);
 }
 
 static const char *put_npy(const char *name, const char *header, const void *data, size_t bytes)

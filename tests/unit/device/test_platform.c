@@ -84,7 +84,7 @@ Test(platform, split_suffix)
     ASSERT_FAILS(tp_device_list_select(list, "0/0", &choice), TPUCL_INVALID_ARGUMENT,
                  "cannot split into 0");
     ASSERT_FAILS(tp_device_list_select(list, "0/5000", &choice), TPUCL_INVALID_ARGUMENT,
-                 "1 to 4096");
+                 "1 to 2048");
     ASSERT_FAILS(tp_device_list_select(list, "a/b", &choice), TPUCL_NO_DEVICE,
                  "'a/b' matches no device");
     tp_device_list_destroy(list);
