@@ -125,10 +125,13 @@ tp_vpu_grid tp_vpu_grid_plan(const tp_device_caps *caps, int64_t nx, int64_t ny,
             grid.chunk_y = clamp(target / grid.chunk_x, 1, ny > 0 ? ny : 1);
         }
     } else {
-        /* 256 work-items a group: a multiple of every warp and wavefront size. */
-        while (grid.local[0] < 256 && (int64_t)grid.local[0] < nx)
+        /* 256 work-items a group: a multiple of every warp and wavefront size. Small devices take fewer. */
+        const uint64_t most = caps->max_work_group_size < 256 ? caps->max_work_group_size : 256;
+        while (2 * grid.local[0] <= most && 2 * grid.local[0] <= caps->max_work_item_sizes[0] &&
+               (int64_t)grid.local[0] < nx)
             grid.local[0] *= 2;
-        while (grid.local[0] * grid.local[1] < 256 && (int64_t)grid.local[1] < ny)
+        while (2 * grid.local[0] * grid.local[1] <= most &&
+               2 * grid.local[1] <= caps->max_work_item_sizes[1] && (int64_t)grid.local[1] < ny)
             grid.local[1] *= 2;
     }
     const size_t items_x = (size_t)divide_up(nx, grid.chunk_x);

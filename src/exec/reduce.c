@@ -33,8 +33,11 @@ static tpucl_status set_range(tp_device_kernel *kernel, uint32_t index, tp_buffe
 
 static tpucl_status enqueue_elements(tp_device_kernel *kernel, uint64_t elems)
 {
+    tp_device_kernel_limits limits;
     size_t local[3] = {GROUP_ITEMS, 1, 1};
-    size_t global[3] = {(elems + GROUP_ITEMS - 1) / GROUP_ITEMS * GROUP_ITEMS, 1, 1};
+    tp_device_kernel_get_limits(kernel, &limits);
+    if (limits.max_work_group_size < GROUP_ITEMS) local[0] = limits.max_work_group_size;
+    size_t global[3] = {(elems + local[0] - 1) / local[0] * local[0], 1, 1};
     return tp_device_kernel_enqueue(kernel, global, local, NULL, 0, NULL);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../model/model_run.h"
 #include "compile/compile.h"
+#include "compile/vpu_kernel.h"
 #include "harness/alloc_loop.h"
 #include "harness/sample_graph.h"
 
@@ -259,4 +260,20 @@ Test(compile, survives_every_failing_allocation, .timeout = 100)
     tp_graph *graph = tp_sample_graph(&tp_sample_small);
     alloc_loop_run(compile_once, graph);
     tp_graph_destroy(graph);
+}
+
+Test(grid, work_groups_are_as_large_as_the_device_takes)
+{
+    tp_device_caps gpu = cpu;
+    gpu.type = TP_DEVICE_GPU;
+    tp_vpu_grid grid = tp_vpu_grid_plan(&gpu, 40, 1000, 3, 1);
+    cr_assert(grid.local[0] == 64 && grid.local[1] == 4 && grid.local[2] == 1);
+    gpu.max_work_group_size = 100;
+    gpu.max_work_item_sizes[0] = 32;
+    grid = tp_vpu_grid_plan(&gpu, 1000, 1000, 3, 1);
+    cr_assert(grid.local[0] == 32 && grid.local[1] == 2 && grid.local[2] == 1);
+    cr_assert(grid.global[0] == 1024 && grid.global[1] == 1000 && grid.global[2] == 3);
+    gpu.max_work_group_size = 1;
+    grid = tp_vpu_grid_plan(&gpu, 1000, 1000, 3, 1);
+    cr_assert(grid.local[0] == 1 && grid.local[1] == 1);
 }
