@@ -82,7 +82,7 @@ expect_json k80.json 'r["topology"] == "k80" and r["cores"] == 1 and r["global_b
 current='tpucl train, interrupted'
 "$TPUCL" train run.json --epochs 100000 --output-dir stopped --json stopped.json >out 2>err &
 pid=$!
-for _ in $(seq 600); do
+for _ in $(seq 3000); do
     grep -q '^ *1 ' out && break
     sleep 0.1
 done
@@ -102,7 +102,7 @@ expect_code 0
 current='tpucl train, interrupted without an output folder'
 "$TPUCL" train run.json --epochs 100000 >out 2>err &
 pid=$!
-for _ in $(seq 600); do
+for _ in $(seq 3000); do
     grep -q '^ *1 ' out && break
     sleep 0.1
 done
