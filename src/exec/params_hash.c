@@ -2,8 +2,19 @@
  * The hash of parameters. */
 #include "exec/params_hash.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "num/bf16.h"
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const tp_params_name *)a)->name, ((const tp_params_name *)b)->name);
+}
+
+void tp_params_sort(tp_params_name *names, size_t count)
+{
+    if (count) qsort(names, count, sizeof *names, compare_names);
+}
 
 static void add_little_endian(tp_sha256 *hash, uint64_t value, int bytes)
 {

@@ -10,6 +10,14 @@
 #include "num/dtype.h"
 #include "num/shape.h"
 
+typedef struct tp_params_name {
+    const char *name;
+    int32_t index; /* the caller's */
+} tp_params_name;
+
+/* Into the order in which they are added. */
+void tp_params_sort(tp_params_name *names, size_t count);
+
 /* `data`: row-major, in `dtype` (f32, bf16 or s32). */
 void tp_params_hash_add(tp_sha256 *hash, const char *name, tp_dtype dtype, const tp_shape *shape,
                         const void *data);

@@ -2,7 +2,6 @@
  * The variable store. */
 #include "exec/variables.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
 #include "core/array.h"
@@ -189,25 +188,15 @@ static tpucl_status hash_variable(tp_variables *variables, int32_t index, int32_
     return status;
 }
 
-typedef struct named_index {
-    const char *name;
-    int32_t index;
-} named_index;
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const named_index *)a)->name, ((const named_index *)b)->name);
-}
-
 tpucl_status tp_variables_sha256(tp_variables *variables, char out_hex[TP_SHA256_HEX_BYTES])
 {
     size_t count = 0;
-    named_index *order = TP_NEW_ARRAY(named_index, variables->all.count);
+    tp_params_name *order = TP_NEW_ARRAY(tp_params_name, variables->all.count);
     if (!order) return TPUCL_OUT_OF_MEMORY;
     for (size_t i = 0; i < variables->all.count; i++)
         if (variables->all.items[i].info.is_model)
-            order[count++] = (named_index){variables->all.items[i].info.name, (int32_t)i};
-    if (count) qsort(order, count, sizeof *order, compare_names);
+            order[count++] = (tp_params_name){variables->all.items[i].info.name, (int32_t)i};
+    tp_params_sort(order, count);
     tp_sha256 hash;
     tp_sha256_init(&hash);
     tpucl_status status = TPUCL_OK;

@@ -2,7 +2,6 @@
  * A training without devices: the same data, graph and seeds in the reference interpreter. What comes out is
  * the definition that every device is compared with.
  */
-#include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -145,26 +144,16 @@ tpucl_status tp_session_train_reference(tp_session *session, const tp_session_ca
     return TPUCL_OK;
 }
 
-typedef struct named_variable {
-    const char *name;
-    int32_t index;
-} named_variable;
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const named_variable *)a)->name, ((const named_variable *)b)->name);
-}
-
 tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES])
 {
     const tp_graph *graph = session->train.graph;
     int32_t count = 0;
-    named_variable *order = TP_NEW_ARRAY(named_variable, (size_t)graph->variable_count + 1);
+    tp_params_name *order = TP_NEW_ARRAY(tp_params_name, (size_t)graph->variable_count + 1);
     if (!order) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < graph->variable_count; i++)
         if (graph->variables[i].is_model)
-            order[count++] = (named_variable){graph->variables[i].name, i};
-    qsort(order, (size_t)count, sizeof *order, compare_names);
+            order[count++] = (tp_params_name){graph->variables[i].name, i};
+    tp_params_sort(order, (size_t)count);
     tp_sha256 hash;
     tp_sha256_init(&hash);
     for (int32_t g = 0; g < tp_session_group_count(session); g++)
