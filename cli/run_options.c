@@ -51,7 +51,7 @@ static void on_building(void *user, const char *what, int32_t done, int32_t tota
     tp_ui_progress_draw(user, total ? "building kernels" : "", done, total, 0, "", what);
 }
 
-tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run)
+tpucl_run_options tp_run_settings(const tp_run_values *values, const char *config_file)
 {
     static overrides list; /* large for a stack, and there is one run in a process */
     memset(&list, 0, sizeof list);
@@ -70,6 +70,12 @@ tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, t
     options.device = values->device;
     options.split = (int32_t)values->split;
     options.synchronous = values->synchronous;
+    return options;
+}
+
+tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run)
+{
+    tpucl_run_options options = tp_run_settings(values, config_file);
     options.building = on_building;
     options.building_user = &building;
     tpucl_status status = tpucl_run_create(&options, out_run);

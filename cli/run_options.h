@@ -59,6 +59,9 @@ typedef struct tp_run_values {
         .help = "wait after every launch: slower, same bits; finds the launch that fails"          \
     }
 
+/* The configuration file and the options as the library takes them; good until the next call. */
+tpucl_run_options tp_run_settings(const tp_run_values *values, const char *config_file);
+
 /* Creates the run from the configuration file and the options. */
 tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run);
 

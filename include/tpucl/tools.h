@@ -3,6 +3,7 @@
 #ifndef TPUCL_TOOLS_H
 #define TPUCL_TOOLS_H
 
+#include <tpucl/run.h>
 #include <tpucl/runtime.h>
 
 #ifdef __cplusplus
@@ -137,6 +138,41 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_bench_report_json(const tpucl_benc
                                                                 char **out_text);
 /* Names of the suites; NULL past the end. */
 TPUCL_API const char *tpucl_bench_suite_name(int32_t index);
+
+/* ---- check ---- */
+/* What a real TPU would say to a run, found without running it. All texts are borrowed from the report. */
+typedef struct tpucl_finding {
+    const char *severity; /* "error": it cannot run; "warning"; "note" */
+    const char *rule;     /* stable name, for scripts: "mxu-padding" */
+    const char *where;    /* layer, tensor or configuration key; "" for the whole run */
+    const char *text;     /* one sentence with the numbers */
+    const char *remedy;   /* what to do, or "" */
+} tpucl_finding;
+
+typedef struct tpucl_check_summary {
+    int32_t errors, warnings, notes;
+    const char *name, *topology; /* of the run; "" when the configuration could not be read */
+    int32_t cores;
+    int64_t per_core_batch, global_batch;
+    double mxu_share; /* useful part of the step's MXU work, 0 to 1; 0 when there is none */
+    double hbm_share; /* the same of the bytes of its arrays, in their best layouts */
+    double flops_per_core_step; /* of its products */
+} tpucl_check_summary;
+
+typedef struct tpucl_check_report tpucl_check_report;
+
+/* Reads configuration, model and data, builds the training step and looks at it; no device is used. A run
+ * that is refused is no failure of the call: its problems are findings of severity "error".
+ * TPUCL_OUT_OF_MEMORY, TPUCL_INVALID_ARGUMENT. The caller destroys the report, which is read-only. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_check(const tpucl_run_options *options,
+                                                    tpucl_check_report **out_report);
+TPUCL_API void tpucl_check_report_destroy(tpucl_check_report *report);
+TPUCL_API const tpucl_check_summary *tpucl_check_report_summary(const tpucl_check_report *report);
+/* Errors first; `text` is NULL past the end. */
+TPUCL_API tpucl_finding tpucl_check_report_finding(const tpucl_check_report *report, int32_t index);
+/* As docs/json.md describes it; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_check_report_json(const tpucl_check_report *report,
+                                                                char **out_text);
 
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */

@@ -7,8 +7,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 
-/* Reads the configuration; --set style overrides are part of that. */
-static tpucl_status read_config(const tpucl_run_options *options, tp_config **out_config)
+tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **out_config)
 {
     if (options->override_count < 0 || (options->override_count && !options->overrides))
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "override_count is %d, but 'overrides' %s",
@@ -94,7 +93,7 @@ tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_
                                   .build_progress = all.building ? on_build : NULL,
                                   .build_user = run};
     TP_TRY_GOTO(status, tp_arena_create(0, &run->arena), failed);
-    TP_TRY_GOTO(status, read_config(&all, &session.config), failed);
+    TP_TRY_GOTO(status, tp_api_read_config(&all, &session.config), failed);
     TP_TRY_GOTO(status, tp_session_create(&session, &run->session), failed);
     TP_TRY_GOTO(status, fill_info(run), failed);
     *out_run = run;

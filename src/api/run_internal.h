@@ -18,6 +18,9 @@ struct tpucl_run {
     void *building_user;
 };
 
+/* The configuration that the options name, with their overrides; not resolved yet. */
+tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **out_config);
+
 tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch);
 
 #endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tpucl check: what a real TPU would say to a run, before anything runs. */
+#include <stdio.h>
+#include <string.h>
+#include <tpucl/tools.h>
+#include "run_options.h"
+#include "ui.h"
+
+static const tp_opt_row options[] = {
+    {.name = "set",
+     .kind = TP_OPT_LIST,
+     .value = "KEY=VALUE",
+     .offset = offsetof(tp_run_values, set),
+     .help = "change any key of the configuration ('per_core_batch=128'); as often as needed"},
+    {.name = "topology",
+     .kind = TP_OPT_TEXT,
+     .value = "NAME|FILE",
+     .offset = offsetof(tp_run_values, topology),
+     .complete = TP_COMPLETE_TOPOLOGY,
+     .help = "check it for this machine: a built-in one, or a JSON file"},
+    {.name = NULL},
+};
+
+static const char *colour_of(const char *severity)
+{
+    if (!strcmp(severity, "error")) return tp_ui_red(stdout);
+    return !strcmp(severity, "warning") ? tp_ui_bold(stdout) : "";
+}
+
+static void print_finding(const tpucl_finding *finding)
+{
+    printf("%s%s%s", colour_of(finding->severity), finding->severity, tp_ui_plain(stdout));
+    if (*finding->where) printf(" %s", finding->where);
+    printf(": %s [%s]\n", finding->text, finding->rule);
+    if (*finding->remedy) printf("    %s\n", finding->remedy);
+}
+
+static const char *plural(int32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_report(const tpucl_check_report *report)
+{
+    const tpucl_check_summary *summary = tpucl_check_report_summary(report);
+    tpucl_finding finding;
+    for (int32_t i = 0; (finding = tpucl_check_report_finding(report, i)).text; i++)
+        print_finding(&finding);
+    printf("%d error%s, %d warning%s, %d note%s\n", (int)summary->errors, plural(summary->errors),
+           (int)summary->warnings, plural(summary->warnings), (int)summary->notes,
+           plural(summary->notes));
+    if (!*summary->topology) return;
+    printf("%s on %s: %lld examples per core, %lld on %d cores; ", summary->name, summary->topology,
+           (long long)summary->per_core_batch, (long long)summary->global_batch,
+           (int)summary->cores);
+    if (summary->mxu_share > 0) printf("%.0f %% of the MXU, ", 100 * summary->mxu_share);
+    printf("%.0f %% of HBM bytes are no padding\n",
+           summary->hbm_share > 0 ? 100 * summary->hbm_share : 100.0);
+}
+
+static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
+{
+    tp_run_values values = {0};
+    tp_opt_operands operands;
+    tp_exit code;
+    if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
+    const tpucl_run_options settings = tp_run_settings(&values, operands.items[0]);
+    tpucl_check_report *report = NULL;
+    char *json = NULL;
+    tpucl_status status = tpucl_check(&settings, &report);
+    if (status == TPUCL_OK) status = tpucl_check_report_json(report, &json);
+    if (status != TPUCL_OK) {
+        tpucl_check_report_destroy(report);
+        return tp_cmd_fail(cmd, status);
+    }
+    if (tp_cmd_wants_table(&values.common)) print_report(report);
+    code = tp_cmd_write_json(cmd, values.common.json, json);
+    if (code == TP_EXIT_DONE && tpucl_check_report_summary(report)->errors) code = TP_EXIT_USAGE;
+    tpucl_free(json);
+    tpucl_check_report_destroy(report);
+    return code;
+}
+
+const tp_cmd tp_cmd_check = {
+    .name = "check",
+    .summary = "find what a real TPU would refuse or do slowly, without running",
+    .operands = "CONFIG",
+    .min_operands = 1,
+    .max_operands = 1,
+    .complete = TP_COMPLETE_FILE,
+    .description = "Reads the configuration, the model and the data's headers, builds one core's "
+                   "training step and reports everything at once, each finding with the layer, "
+                   "the numbers and what to do: batch sizes off the rule, dimensions that are "
+                   "padded to tiles and the share of MXU and HBM they waste, ops that are slow on "
+                   "a TPU, hazards of precision.\n\n"
+                   "Nothing runs and no device is needed. The exit code is 0 when the run could "
+                   "start, whatever was found, and 2 when there are errors.",
+    .examples = "tpucl check configs/fashion-mlp.json\nthe run as it is\n"
+                "tpucl check run.json --topology v3-8 --set per_core_batch=64\n"
+                "the same on another machine, with another batch\n"
+                "tpucl check run.json --json - | jq '.findings[].rule'\nfor scripts",
+    .options = options,
+    .run = run_check,
+};

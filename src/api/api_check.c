@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checking a run without running it. */
+#include <tpucl/tools.h>
+#include "api/run_internal.h"
+#include "check/check.h"
+#include "core/alloc.h"
+
+struct tpucl_check_report {
+    tp_check_report *report;
+    tpucl_check_summary summary;
+};
+
+static double share(double useful, double spent)
+{
+    return spent > 0 ? useful / spent : 0;
+}
+
+static tpucl_status check_session(const tp_session *session, tpucl_check_report *report)
+{
+    const tp_config *config = tp_session_config(session);
+    const tp_topology *topology = tp_session_topology(session);
+    tp_graph *train = NULL, *evaluate = NULL;
+    TP_TRY(tp_session_build_graphs(session, config->per_core_batch, &train, &evaluate));
+    const tp_check_input input = {.train = train,
+                                  .config = config,
+                                  .topology = topology,
+                                  .train_examples =
+                                      tp_session_train_source(session)->example_count};
+    const tpucl_status status = tp_check_run(&input, report->report);
+    tp_graph_destroy(train);
+    tp_graph_destroy(evaluate);
+    TP_TRY(status);
+    const tp_check_summary *found = &report->report->summary;
+    report->summary.name = tp_arena_strdup(report->report->arena, config->name);
+    report->summary.topology = tp_arena_strdup(report->report->arena, topology->name);
+    if (!report->summary.name || !report->summary.topology) return TPUCL_OUT_OF_MEMORY;
+    report->summary.cores = topology->cores;
+    report->summary.per_core_batch = config->per_core_batch;
+    report->summary.global_batch = config->global_batch;
+    report->summary.mxu_share = share(found->flops, found->mxu_flops);
+    report->summary.hbm_share = share(found->tensor_bytes, found->padded_bytes);
+    report->summary.flops_per_core_step = found->flops;
+    return TPUCL_OK;
+}
+
+static tpucl_status check(const tpucl_run_options *options, tpucl_check_report *report)
+{
+    tp_session_options settings = {.plan_only = true};
+    tp_session *session = NULL;
+    tpucl_status status = tp_api_read_config(options, &settings.config);
+    if (status == TPUCL_INVALID_ARGUMENT) return status;
+    if (status == TPUCL_OK) status = tp_session_create(&settings, &session);
+    if (status == TPUCL_OK) status = check_session(session, report);
+    tp_session_destroy(session);
+    if (status == TPUCL_OK || status == TPUCL_OUT_OF_MEMORY) return status;
+    return tp_check_add_error(report->report, "refused");
+}
+
+static void count(tpucl_check_report *report)
+{
+    for (size_t i = 0; i < report->report->findings.count; i++) {
+        const tp_severity severity = report->report->findings.items[i].severity;
+        report->summary.errors += severity == TP_SEVERITY_ERROR;
+        report->summary.warnings += severity == TP_SEVERITY_WARNING;
+        report->summary.notes += severity == TP_SEVERITY_NOTE;
+    }
+}
+
+tpucl_status tpucl_check(const tpucl_run_options *options, tpucl_check_report **out_report)
+{
+    TP_API_NEED(out_report);
+    *out_report = NULL;
+    tpucl_run_options all;
+    TP_TRY(TP_API_OPTIONS(options, &all, tpucl_run_options));
+    tpucl_check_report *report = TP_NEW(tpucl_check_report);
+    if (!report) return TPUCL_OUT_OF_MEMORY;
+    report->summary.name = report->summary.topology = "";
+    tpucl_status status = tp_check_create(&report->report);
+    if (status == TPUCL_OK) status = check(&all, report);
+    if (status != TPUCL_OK) {
+        tpucl_check_report_destroy(report);
+        return status;
+    }
+    count(report);
+    *out_report = report;
+    return TPUCL_OK;
+}
+
+void tpucl_check_report_destroy(tpucl_check_report *report)
+{
+    if (!report) return;
+    tp_check_destroy(report->report);
+    tp_free(report);
+}
+
+const tpucl_check_summary *tpucl_check_report_summary(const tpucl_check_report *report)
+{
+    return report ? &report->summary : NULL;
+}
+
+tpucl_finding tpucl_check_report_finding(const tpucl_check_report *report, int32_t index)
+{
+    if (!report || index < 0 || (size_t)index >= report->report->findings.count)
+        return (tpucl_finding){NULL, NULL, NULL, NULL, NULL};
+    const tp_finding *finding = &report->report->findings.items[index];
+    return (tpucl_finding){tp_severity_name(finding->severity), finding->rule, finding->where,
+                           finding->text, finding->remedy};
+}
+
+tpucl_status tpucl_check_report_json(const tpucl_check_report *report, char **out_text)
+{
+    TP_API_NEED(report);
+    TP_API_NEED(out_text);
+    const tpucl_check_summary *summary = &report->summary;
+    tp_json_writer writer = {0};
+    tp_json_begin_object(&writer);
+    tp_json_put_string(&writer, "version", tpucl_version_string());
+    tp_json_put_string(&writer, "name", summary->name);
+    tp_json_put_string(&writer, "topology", summary->topology);
+    tp_json_put_int(&writer, "cores", summary->cores);
+    tp_json_put_int(&writer, "per_core_batch", summary->per_core_batch);
+    tp_json_put_int(&writer, "global_batch", summary->global_batch);
+    tp_json_put_double(&writer, "mxu_share", summary->mxu_share);
+    tp_json_put_double(&writer, "hbm_share", summary->hbm_share);
+    tp_json_put_double(&writer, "flops_per_core_step", summary->flops_per_core_step);
+    tp_json_put_int(&writer, "errors", summary->errors);
+    tp_json_put_int(&writer, "warnings", summary->warnings);
+    tp_json_put_int(&writer, "notes", summary->notes);
+    tp_json_key(&writer, "findings");
+    tp_json_begin_array(&writer);
+    tpucl_finding finding;
+    for (int32_t i = 0; (finding = tpucl_check_report_finding(report, i)).text; i++) {
+        tp_json_begin_object(&writer);
+        tp_json_put_string(&writer, "severity", finding.severity);
+        tp_json_put_string(&writer, "rule", finding.rule);
+        tp_json_put_string(&writer, "where", finding.where);
+        tp_json_put_string(&writer, "text", finding.text);
+        tp_json_put_string(&writer, "remedy", finding.remedy);
+        tp_json_end_object(&writer);
+    }
+    tp_json_end_array(&writer);
+    tp_json_end_object(&writer);
+    return tp_json_writer_finish(&writer, out_text);
+}

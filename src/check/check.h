@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a real TPU would say to a training step: findings from one core's graph, the run configuration
+ * and the topology, each with the place, the numbers and what to do. Nothing runs, no device is
+ * needed. Rules are functions in rules_*.c, in a table in check.c: a new rule is a row there.
+ */
+#ifndef TP_CHECK_CHECK_H
+#define TP_CHECK_CHECK_H
+
+#include "core/arena.h"
+#include "core/array.h"
+#include "core/status.h"
+#include "graph/graph.h"
+#include "topo/config.h"
+#include "topo/topology.h"
+
+typedef enum tp_severity {
+    TP_SEVERITY_ERROR,   /* it cannot run */
+    TP_SEVERITY_WARNING, /* it runs, much slower or with other results than one would think */
+    TP_SEVERITY_NOTE     /* worth knowing */
+} tp_severity;
+
+/* "error", "warning", "note". Static. */
+const char *tp_severity_name(tp_severity severity);
+
+typedef struct tp_finding {
+    tp_severity severity;
+    const char *rule;   /* "mxu-padding": stable, for scripts */
+    const char *where;  /* a layer's name, a configuration key, a tensor; "" for the whole run */
+    const char *text;   /* one sentence with the numbers */
+    const char *remedy; /* what to do, or "" */
+} tp_finding;
+
+TP_ARRAY_DEFINE(tp_findings, tp_finding)
+
+typedef struct tp_check_input {
+    const tp_graph *train; /* one core's training step */
+    const tp_config *config;
+    const tp_topology *topology;
+    int64_t train_examples;
+} tp_check_input;
+
+/* Of the step's products. */
+typedef struct tp_check_summary {
+    double flops;                      /* of one core's step, 2 for each multiply-add */
+    double mxu_flops;                  /* what the MXU spends on them, padding included */
+    double tensor_bytes, padded_bytes; /* all tensors of the step, in their best layouts */
+} tp_check_summary;
+
+typedef struct tp_check_report {
+    tp_arena *arena;      /* owns the texts */
+    tp_findings findings; /* errors first; within a severity in the order of the rules */
+    tp_check_summary summary;
+} tp_check_report;
+
+tpucl_status tp_check_create(tp_check_report **out_report) TPUCL_MUST_CHECK;
+void tp_check_destroy(tp_check_report *report);
+
+/* Adds what the rules find and fills the summary. */
+tpucl_status tp_check_run(const tp_check_input *input, tp_check_report *report) TPUCL_MUST_CHECK;
+
+/* Adds one finding; texts are copied. */
+tpucl_status tp_check_add(tp_check_report *report, tp_severity severity, const char *rule,
+                          const char *where, const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 6, 7))) TPUCL_MUST_CHECK;
+
+/* Adds an error for each line of the thread's error record: a configuration or model that was
+ * refused with all its problems. */
+tpucl_status tp_check_add_error(tp_check_report *report, const char *rule) TPUCL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tpucl check: everything at once, before anything runs and without a device.
+# shellcheck source=tests/cli/lib.sh
+. "$TPUCL_SOURCE/tests/cli/lib.sh"
+make_data 1024 32
+export OCL_ICD_VENDORS=/nonexistent
+
+# Six different problems: batch, padding of products, precision, statistics of few examples, the last batch,
+# probabilities.
+cat >five.json <<'JSON'
+{"name": "five", "topology": "v2-8",
+ "model": {"layers": [{"type": "Reshape", "target_shape": [28, 28, 1]},
+    {"type": "Conv2D", "filters": 9, "kernel_size": 3, "activation": "relu", "name": "thin"},
+    {"type": "BatchNormalization", "name": "normal"}, {"type": "Flatten"},
+    {"type": "Dense", "units": 10, "activation": "softmax"}]},
+ "loss": {"name": "sparse_categorical_crossentropy"}, "optimizer": {"name": "Adam"}, "precision": "float32",
+ "per_core_batch": 15,
+ "data": {"dataset": "idx", "train": {"inputs": "train-images", "labels": "train-labels"}}, "steps": 2}
+JSON
+run check five.json --json five-report.json
+expect_code 0
+expect_in out 'per_core_batch' 'take 8 or 16 per core' 'thin' 'normal' '120 on 8 cores' '[float32-policy]'
+expect_json five-report.json '{f["rule"] for f in r["findings"]} >= {"batch-multiple", "mxu-padding", "float32-policy", "batch-statistics", "last-batch", "probabilities"}'
+expect_json five-report.json 'all(f["text"] and f["severity"] in ("warning", "note") for f in r["findings"])'
+expect_json five-report.json 'r["errors"] == 0 and r["warnings"] >= 4 and 0 < r["mxu_share"] < 1 and r["cores"] == 8'
+
+# A run in order has no warnings.
+cat >good.json <<'JSON'
+{"name": "good", "topology": "v2-8",
+ "model": {"layers": [{"type": "Flatten"}, {"type": "Dense", "units": 128, "activation": "relu"},
+    {"type": "Dense", "units": 128}]},
+ "loss": {"name": "sparse_categorical_crossentropy", "from_logits": true}, "optimizer": {"name": "Adam"},
+ "precision": "mixed_bfloat16", "per_core_batch": 128,
+ "data": {"dataset": "idx", "train": {"inputs": "train-images", "labels": "train-labels"}}, "steps": 2}
+JSON
+run check good.json
+expect_code 0
+expect_in out '0 errors, 0 warnings'
+# ... and on the CPU, which has no tiles, neither
+run check five.json --topology cpu
+expect_code 0
+expect_not_in out 'mxu-padding'
+
+# What cannot run is an error each, and the exit code says so.
+python3 - <<'PY'
+import json
+config = json.load(open("good.json"))
+config["epohcs"] = 3
+config["optimizer"]["learning_rate"] = -1
+config["loss"]["name"] = "crossentropy"
+json.dump(config, open("bad.json", "w"))
+PY
+run check bad.json --json bad-report.json
+expect_code 2
+expect_in out "'epohcs'" 'learning_rate' "'crossentropy'"
+expect_json bad-report.json 'r["errors"] == 3 and all(f["severity"] == "error" for f in r["findings"])'
+run check missing.json
+expect_code 2
+expect_in out 'missing.json'
+run check
+expect_code 2
+expect_in err 'CONFIG'
+finish
