@@ -36,6 +36,7 @@ void tp_problems_add(tp_problems *problems, const char *format, ...)
 bool tp_problems_add_failed(tp_problems *problems, tpucl_status status)
 {
     if (status == TPUCL_OK) return true;
+    if (status == TPUCL_OUT_OF_MEMORY) problems->is_out_of_memory = true;
     add_line(problems, tpucl_last_error()->message);
     return false;
 }
@@ -43,6 +44,7 @@ bool tp_problems_add_failed(tp_problems *problems, tpucl_status status)
 tpucl_status tp_problems_result(const tp_problems *problems, tpucl_status status, const char *what)
 {
     if (!problems->count) return TPUCL_OK;
+    if (problems->is_out_of_memory) status = TPUCL_OUT_OF_MEMORY;
     if (problems->count == 1) return TP_FAIL(status, "%s", problems->text);
     if (problems->hidden)
         return TP_FAIL(status, "%.100s has %zu problems:\n  %s\n  and %zu more", what,

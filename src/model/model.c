@@ -65,17 +65,21 @@ static void add_where(tp_problems *problems, const tp_json *value, const tp_laye
 /* Shapes from the first layer to the last, as far as they are known. */
 static void infer_layers(tp_model *model, const tp_json *layers, tp_problems *problems)
 {
-    tp_shape shape = model->input.shape;
+    const tp_shape *input = &model->input.shape;
     for (int32_t i = 0; i < model->layer_count; i++) {
         tp_layer *layer = &model->layers[i];
         tp_problems found = {0};
-        layer->input = shape;
-        layer->stream = i;
-        if (!layer->type->infer(layer, &found)) {
+        layer->inputs = input;
+        layer->input_count = 1;
+        const bool is_fine = layer->type->infer(layer, &found);
+        if (layer->is_out_of_memory) tp_problems_add_failed(&found, TPUCL_OUT_OF_MEMORY);
+        problems->is_out_of_memory = problems->is_out_of_memory || found.is_out_of_memory;
+        if (!is_fine || found.count) {
             add_where(problems, &layers->items[i], layer, &found);
             return;
         }
-        shape = layer->output;
+        input = &layer->outputs[0];
+        const tp_shape shape = *input;
         if (shape.rank >= TP_MAX_RANK || tp_shape_elems(&shape) < 1) {
             char text[TP_SHAPE_TEXT_MAX];
             tp_shape_format(&shape, text, sizeof text);
@@ -100,10 +104,8 @@ static tpucl_status read_layers(tp_model *model, const tp_json *layers, tp_probl
     bool is_readable = true;
     for (int32_t i = 0; i < model->layer_count; i++) {
         tp_layer *layer = &model->layers[i];
-        is_readable = tp_layer_read(&layers->items[i], problems, layer) && is_readable;
-        if (!layer->name) continue;
-        layer->name = tp_arena_strdup(model->arena, layer->name);
-        if (!layer->name) return TPUCL_OUT_OF_MEMORY;
+        is_readable =
+            tp_layer_read(&layers->items[i], model->arena, problems, layer) && is_readable;
     }
     check_names(model, layers, problems);
     TP_TRY(give_names(model));
@@ -190,7 +192,7 @@ void tp_model_destroy(tp_model *model)
 
 const tp_shape *tp_model_output(const tp_model *model)
 {
-    return &model->layers[model->layer_count - 1].output;
+    return &model->layers[model->layer_count - 1].outputs[0];
 }
 
 bool tp_model_layer_is_bfloat16(const tp_model *model, const tp_layer *layer)
@@ -212,7 +214,8 @@ int32_t tp_model_row_count(const tp_model *model)
 tp_model_row tp_model_row_at(const tp_model *model, int32_t index)
 {
     const tp_layer *layer = &model->layers[index];
-    tp_model_row row = {.name = layer->name, .type = layer->type->name, .output = layer->output};
+    tp_model_row row = {
+        .name = layer->name, .type = layer->type->name, .output = layer->outputs[0]};
     for (int32_t i = 0; i < layer->weight_count; i++) {
         const int64_t elems = tp_shape_elems(&layer->weights[i].shape);
         row.params += elems;

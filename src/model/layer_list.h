@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every layer type, by the name of its tp_layer_type: X(dense) is tp_layer_dense. One row per constructor of
+ * Keras, in the order of docs/layers.md. A new layer is a file and a row here.
+ */
+#ifndef TP_MODEL_LAYER_LIST_H
+#define TP_MODEL_LAYER_LIST_H
+
+/* clang-format off */
+#define TP_LAYER_LIST(X)                                                                           \
+    X(dense)                                                                                       \
+    X(conv2d)                                                                                      \
+    X(max_pooling2d)                                                                               \
+    X(average_pooling2d)                                                                           \
+    X(global_average_pooling2d)                                                                    \
+    X(flatten)                                                                                     \
+    X(reshape)                                                                                     \
+    X(rescaling)                                                                                   \
+    X(activation)                                                                                  \
+    X(relu)                                                                                        \
+    X(softmax)                                                                                     \
+    X(dropout)                                                                                     \
+    X(batch_normalization)
+/* clang-format on */
+
+#endif
