@@ -80,6 +80,43 @@ refused 1 'config["data"]["train"]["labels"] = "short-labels"' 'short-labels'
 gzip -c train-images | head -c 2000 >cut-images.gz
 refused 1 'config["data"]["train"]["inputs"] = "cut-images.gz"' 'cut-images.gz'
 
+# without the checksum behind them, compressed bytes may be anything
+gzip -c train-images | head -c -8 >unchecked-images.gz
+refused 1 'config["data"]["train"]["inputs"] = "unchecked-images.gz"' 'unchecked-images.gz' 'cut'
+gzip -c train-labels | head -c -3 >unchecked-labels.gz
+refused 1 'config["data"]["train"]["labels"] = "unchecked-labels.gz"' 'unchecked-labels.gz' 'cut'
+printf '\0\0\010\003\377\377\377\377\377\377\377\377\377\377\377\377' >vast-images
+refused 1 'config["data"]["train"]["inputs"] = "vast-images"' 'vast-images' '4294967295'
+
+# npy FILE "HEADER" BYTES: as many zeros as elements
+npy() {
+    python3 - "$@" <<'PY'
+import sys
+header = sys.argv[2].encode().decode("unicode_escape").encode("latin1")
+open(sys.argv[1], "wb").write(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(int(sys.argv[3])))
+PY
+}
+# refused_npy CODE INPUTS LABELS TEXT...
+refused_npy() {
+    local wanted=$1 inputs=$2 labels=$3
+    shift 3
+    refused "$wanted" "config['data'] = {'dataset': 'npy', 'train': {'inputs': '$inputs', 'labels': '$labels'}}" "$@"
+}
+npy x.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3)}" 48
+npy y.npy "{'descr': '<i4', 'fortran_order': False, 'shape': (4,)}" 16
+npy twice.npy "{'descr': '|u1', 'descr': '<f4', 'fortran_order': False, 'shape': (4, 3)}" 48
+refused_npy 1 twice.npy y.npy 'twice.npy' 'once'
+npy zero.npy "{'descr': '<f4\\0', 'fortran_order': False, 'shape': (4, 3)}" 48
+refused_npy 1 zero.npy y.npy 'zero.npy' 'offset'
+npy vast.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}" 48
+refused_npy 1 vast.npy y.npy 'vast.npy' 'elements'
+truncate -s 64G sparse.npy && refused_npy 1 sparse.npy y.npy 'sparse.npy' "no .npy file"
+refused_npy 1 /dev/zero y.npy '/dev/zero' "no .npy file"
+run eval run.json --params sparse.npy
+expect_code 1
+expect_in err 'sparse.npy' '68719476736'
+rm sparse.npy
+
 # topologies that cannot be
 cat >huge.json <<'J'
 {"name": "huge", "hosts": 1, "chips": 5000, "cores_per_chip": 2}
