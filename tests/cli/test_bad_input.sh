@@ -88,6 +88,14 @@ refused 1 'config["data"]["train"]["labels"] = "unchecked-labels.gz"' 'unchecked
 printf '\0\0\010\003\377\377\377\377\377\377\377\377\377\377\377\377' >vast-images
 refused 1 'config["data"]["train"]["inputs"] = "vast-images"' 'vast-images' '4294967295'
 
+# labels that are no class of the model: the last one, the first one, those of the test part
+{ head -c 71 train-labels && printf '\012'; } >eleventh-labels
+refused 2 'config["data"]["train"]["labels"] = "eleventh-labels"' 'example 63 of the training part has the label 10' 'classes 0 to 9'
+refused 2 'config["data"]["train"]["labels"] = "eleventh-labels"; config["data"]["validation_split"] = 0.5' \
+    'example 63 of the training part has the label 10'
+{ head -c 8 test-labels && printf '\377' && tail -c +10 test-labels; } >wild-labels
+refused 2 'config["data"]["test"]["labels"] = "wild-labels"' 'example 0 of the test part has the label 255'
+
 # npy FILE "HEADER" BYTES: as many zeros as elements
 npy() {
     python3 - "$@" <<'PY'
@@ -110,6 +118,9 @@ npy zero.npy "{'descr': '<f4\\0', 'fortran_order': False, 'shape': (4, 3)}" 48
 refused_npy 1 zero.npy y.npy 'zero.npy' 'offset'
 npy vast.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}" 48
 refused_npy 1 vast.npy y.npy 'vast.npy' 'elements'
+npy minus.npy "{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}" 3
+printf '\377' >>minus.npy
+refused_npy 2 x.npy minus.npy 'example 3 of the training part has the label -1'
 truncate -s 64G sparse.npy && refused_npy 1 sparse.npy y.npy 'sparse.npy' "no .npy file"
 refused_npy 1 /dev/zero y.npy '/dev/zero' "no .npy file"
 run eval run.json --params sparse.npy
