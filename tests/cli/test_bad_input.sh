@@ -70,6 +70,16 @@ run train run.json --set epochs=many
 expect_code 2
 expect_in err 'epochs' "'many'"
 
+# bytes that are no text: nothing is written under a name that nobody gave
+mkdir names
+for option in --output-dir=names/$'a\xff' '--set output_dir=names/'$'\xc3'; do
+    # shellcheck disable=SC2086
+    run train run.json --steps 1 $option
+    expect_code 2
+    expect_in err 'UTF-8' 'output_dir' 'found byte 0x'
+    expect_absent 'names/*' '"*'
+done
+
 # broken data files
 head -c 1000 train-images >cut-images
 refused 1 'config["data"]["train"]["inputs"] = "cut-images"' 'cut-images'
