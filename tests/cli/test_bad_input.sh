@@ -180,6 +180,13 @@ run train run.json --json /dev/full --steps 1
 expect_code 1
 expect_in err '/dev/full' 'No space left on device'
 
+# a place for kernels that cannot be written is said once, and nothing else changes
+make_config run.json
+TPUCL_CACHE_DIR=$work/plain/cache run train run.json --steps 1
+expect_code 0
+[[ $(grep -c 'compiled kernels are not kept' err) == 1 ]] || fail 'said once for each kernel'
+expect_in err 'TPUCL_CACHE_DIR'
+
 # a disk that fills up while parameters are written: a file size limit is the portable small disk (the
 # driver's own files are smaller than that, the parameters larger)
 make_config large.json 'config["model"]["layers"][1]["units"] = 1024'
