@@ -187,6 +187,23 @@ expect_code 0
 [[ $(grep -c 'compiled kernels are not kept' err) == 1 ]] || fail 'said once for each kernel'
 expect_in err 'TPUCL_CACHE_DIR'
 
+# standard streams that are closed: their numbers are not given to files, or what is printed would end in there
+for closed in '>&-' '2>&-' '<&-'; do
+    current="tpucl train $closed"
+    rm -f fifo
+    mkfifo fifo
+    (eval "exec \"\$TPUCL\" train fifo --steps 1 >/dev/null 2>&1 $closed") &
+    pid=$!
+    exec 9>fifo
+    checks=$((checks + 1))
+    for stream in 0 1 2; do
+        [[ $(readlink /proc/$pid/fd/$stream) != */fifo ]] || fail "stream $stream is the configuration"
+    done
+    cat run.json >&9
+    exec 9>&-
+    wait $pid
+done
+
 # a disk that fills up while parameters are written: a file size limit is the portable small disk (the
 # driver's own files are smaller than that, the parameters larger)
 make_config large.json 'config["model"]["layers"][1]["units"] = 1024'

@@ -112,6 +112,41 @@ code=$?
 expect_code 5
 expect_in err 'nothing was kept' '--output-dir'
 
+# a terminal that goes away is an interruption, except under nohup
+current='tpucl train, hung up'
+"$TPUCL" train run.json --epochs 100000 --output-dir hung >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -HUP $pid
+wait $pid
+code=$?
+expect_code 5
+expect_json hung/result.json 'r["interrupted"]'
+current='nohup tpucl train, hung up'
+(
+    trap '' HUP
+    exec "$TPUCL" train run.json --epochs 100000 >out 2>err
+) &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -HUP $pid
+before=$(wc -l <out)
+for _ in $(seq 600); do
+    (($(wc -l <out) > before + 1)) && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+code=$?
+expect_code 5
+(($(wc -l <out) > before + 1)) || fail 'it did not go on'
+
 # the reference interpreter computes the same without any device
 run train run.json --steps 3 --json way.json
 OCL_ICD_VENDORS=/nonexistent run train run.json --steps 3 --device reference --json reference.json
