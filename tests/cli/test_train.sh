@@ -80,6 +80,7 @@ expect_json k80.json 'r["topology"] == "k80" and r["cores"] == 1 and r["global_b
 
 # interruption: the step ends, what is done is kept, exit code 5
 current='tpucl train, interrupted'
+: >out # of the run before: what is waited for stands in there too
 "$TPUCL" train run.json --epochs 100000 --output-dir stopped --json stopped.json >out 2>err &
 pid=$!
 for _ in $(seq 600); do
@@ -100,6 +101,7 @@ expect_code 0
 
 # without an output folder nothing is kept, and the message says so
 current='tpucl train, interrupted without an output folder'
+: >out
 "$TPUCL" train run.json --epochs 100000 >out 2>err &
 pid=$!
 for _ in $(seq 600); do
@@ -114,6 +116,7 @@ expect_in err 'nothing was kept' '--output-dir'
 
 # a terminal that goes away is an interruption, except under nohup
 current='tpucl train, hung up'
+: >out
 "$TPUCL" train run.json --epochs 100000 --output-dir hung >out 2>err &
 pid=$!
 for _ in $(seq 600); do
@@ -126,7 +129,9 @@ code=$?
 expect_code 5
 expect_json hung/result.json 'r["interrupted"]'
 current='nohup tpucl train, hung up'
+: >out
 (
+    trap - EXIT
     trap '' HUP
     exec "$TPUCL" train run.json --epochs 100000 >out 2>err
 ) &
