@@ -2,6 +2,7 @@
  * The command line tool: the table of commands and dispatch. A command is one file, cmd_<name>.c,
  * with one row here. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +48,8 @@ static void reserve_standard_streams(void)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    signal(SIGXFSZ,
+           SIG_IGN); /* a limit on the size of files is a full disk: writing fails and says so */
     const char *name = argc > 1 ? argv[1] : "";
     if (!strcmp(name, "--version")) name = "version";
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";

@@ -176,6 +176,59 @@ expect_in err 'plain'
 run train run.json --output-dir /proc/nowhere
 [[ $code == 1 || $code == 2 ]] || fail 'an output folder that cannot be made'
 expect_in err '/proc/nowhere'
+run train run.json --json ''
+expect_code 2
+expect_empty out
+for name in params.safetensors config.json result.json; do
+    mkdir -p "occupied/$name"
+    run train run.json --output-dir occupied
+    expect_code 1
+    expect_empty out
+    expect_in err "occupied/$name"
+    rmdir "occupied/$name"
+done
+OCL_ICD_VENDORS=/nonexistent run train run.json --device reference --steps 1 --output-dir unreal
+expect_code 1
+expect_empty out
+expect_in err 'reference interpreter' 'output_dir'
+expect_absent unreal
+
+# a result does not replace what it was made from
+ln -s run.json link.json
+cp run.json before.json
+for file in run.json ./run.json link.json; do
+    run train run.json --json "$file"
+    expect_code 2
+    expect_in err "$file" 'CONFIG'
+done
+cmp run.json before.json || fail 'the configuration was replaced'
+run train run.json --steps 1 --output-dir good
+cp good/params.safetensors params
+run eval run.json --params params --json params
+expect_code 2
+cmp params good/params.safetensors || fail 'the parameters were replaced'
+python3 - <<'PY'
+import json, struct
+data = open("params", "rb").read()
+header = data[8:8 + struct.unpack("<Q", data[:8])[0]]
+open("other", "wb").write(data.replace(header, header.replace(b'"dense/bias"', b'"dense/bits"')))
+PY
+run eval run.json --params other
+expect_code 2
+expect_in err 'other' "'dense/bias'" "'dense/bits'"
+make_config narrow.json 'config["model"]["layers"][2]["use_bias"] = False'
+run eval narrow.json --params params
+expect_code 2
+expect_in err "'params'" "'dense_1/bias' is no variable of the model"
+
+# a limit on the size of files is a full disk
+current='tpucl version with a limit on files'
+message=$(ulimit -f 0 && "$TPUCL" version --json limited.json 2>&1)
+code=$?
+expect_code 1
+[[ $message == *"'limited.json'"*'File too large'* ]] || fail "it said '$message'"
+expect_absent 'limited.json*'
+
 run train run.json --json /dev/full --steps 1
 expect_code 1
 expect_in err '/dev/full' 'No space left on device'
