@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tpucl/tools.h>
 #include "opt_text.h"
 #include "ui.h"
@@ -79,6 +80,14 @@ tp_exit tp_cmd_fail_usage(const tp_cmd *cmd, const char *format, ...)
     return TP_EXIT_USAGE;
 }
 
+bool tp_cmd_would_replace(const tp_cmd_common *common, const char *path)
+{
+    struct stat result, other;
+    return common->json && path && stat(common->json, &result) == 0 && S_ISREG(result.st_mode) &&
+           stat(path, &other) == 0 && result.st_dev == other.st_dev &&
+           result.st_ino == other.st_ino;
+}
+
 bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
                   tp_opt_operands *out_operands, tp_exit *out_exit)
 {
@@ -105,6 +114,12 @@ bool tp_cmd_begin(const tp_cmd *cmd, int argc, char **argv, void *values,
     }
     verbosity = common->verbose;
     if (!tp_ui_begin(common->verbose)) return false;
+    for (int i = 0; i < out_operands->count; ++i) {
+        if (!tp_cmd_would_replace(common, out_operands->items[i])) continue;
+        *out_exit = tp_cmd_fail_usage(cmd, "--json '%s' would replace %s, which is read",
+                                      common->json, cmd->operands);
+        return false;
+    }
     if (common->json && strcmp(common->json, "-") != 0) { /* before long work, not after it */
         tpucl_status status = tpucl_file_can_write(common->json);
         if (status != TPUCL_OK) {

@@ -44,6 +44,8 @@ tp_exit tp_cmd_fail(const tp_cmd *cmd, tpucl_status status);
 tp_exit tp_cmd_fail_usage(const tp_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* True when --json names the regular file that `path` is: writing the result would destroy what is read. */
+bool tp_cmd_would_replace(const tp_cmd_common *common, const char *path);
 /* Writes a result to where --json says; a NULL `path` does nothing. */
 tp_exit tp_cmd_write_json(const tp_cmd *cmd, const char *path, const char *text);
 /* True when tables may go to standard output: unless --json has taken it. */

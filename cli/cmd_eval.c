@@ -62,6 +62,9 @@ static tp_exit run_eval(const tp_cmd *cmd, int argc, char **argv)
     tp_opt_operands operands;
     tp_exit code;
     if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
+    if (tp_cmd_would_replace(&values.common, values.params))
+        return tp_cmd_fail_usage(cmd, "--json '%s' would replace the parameters, which are read",
+                                 values.common.json);
     tpucl_run *run = NULL;
     tpucl_status status = tp_run_open(&values, operands.items[0], &run);
     if (status != TPUCL_OK) return tp_cmd_fail(cmd, status);

@@ -4,6 +4,7 @@
  * error. */
 #include <math.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "run_options.h"
@@ -44,8 +45,16 @@ static void on_signal(int number)
     tpucl_run_stop(running);
 }
 
+/* Under nohup a terminal that goes away is ignored. Asked before any driver is loaded: LLVM, for one, catches
+ * the signal whatever became of it before. */
+static bool hangup_is_ignored(void)
+{
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* The first signal ends the run after its step, the second one ends the process. */
-static void catch_signals(tpucl_run *run)
+static void catch_signals(tpucl_run *run, bool ignores_hangup)
 {
     running = run;
     struct sigaction action;
@@ -54,6 +63,8 @@ static void catch_signals(tpucl_run *run)
     action.sa_flags = run ? (int)SA_RESETHAND : 0;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (ignores_hangup) action.sa_handler = SIG_IGN;
+    sigaction(SIGHUP, &action, NULL);
 }
 
 /* ---- what is shown while it runs ---- */
@@ -129,15 +140,16 @@ static void print_interrupted(const tpucl_run *run, const tpucl_run_result *resu
                 (long long)result->steps);
 }
 
-static tp_exit train(const tp_cmd *cmd, const tp_run_values *values, tpucl_run *run)
+static tp_exit train(const tp_cmd *cmd, const tp_run_values *values, tpucl_run *run,
+                     bool ignores_hangup)
 {
     display shown = {.wants_table = tp_cmd_wants_table(&values->common)};
     tpucl_run_callbacks callbacks = {draw_progress, print_epoch, &shown};
     tpucl_run_result result;
     tp_run_print_summary(run);
-    catch_signals(run);
+    catch_signals(run, ignores_hangup);
     tpucl_status status = tpucl_run_train(run, &callbacks, &result);
-    catch_signals(NULL);
+    catch_signals(NULL, ignores_hangup);
     tp_ui_progress_clear();
     if (status != TPUCL_OK && status != TPUCL_INTERRUPTED) return tp_cmd_fail(cmd, status);
 
@@ -166,9 +178,10 @@ static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
     tpucl_status status;
     if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
     tpucl_run *run = NULL;
+    const bool ignores_hangup = hangup_is_ignored();
     if ((status = tp_run_open(&values, operands.items[0], &run)) != TPUCL_OK)
         return tp_cmd_fail(cmd, status);
-    code = train(cmd, &values, run);
+    code = train(cmd, &values, run, ignores_hangup);
     tpucl_run_destroy(run);
     return code;
 }
@@ -190,7 +203,9 @@ const tp_cmd tp_cmd_train = {
         "--synchronous.\n\n"
         "Interrupting (Ctrl-C) ends the run after the step that is being computed, writes what the "
         "end "
-        "would have written, and gives exit code 5. A second Ctrl-C ends it at once.",
+        "would have written, and gives exit code 5. A second Ctrl-C ends it at once. SIGTERM does "
+        "the "
+        "same, and so does a terminal that goes away (SIGHUP), unless nohup is in front.",
     .examples =
         "tpucl train configs/fashion-mlp.json\nas the file says\n"
         "tpucl train configs/fashion-mlp.json --set seed=7 --set optimizer.learning_rate=2e-3\n"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The command line tool: the table of commands and dispatch. A command is one file, cmd_<name>.c,
  * with one row here. */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "cmd.h"
 #include "opt_text.h"
 
@@ -32,8 +35,21 @@ static tp_exit flush_output(tp_exit code)
     return code == TP_EXIT_DONE ? TP_EXIT_FAILED : code;
 }
 
+/* A standard stream that the caller closed: its number would be given to the next file that is opened, and
+ * what is printed would end up in there. Opened the wrong way round, so that using it is an error still. */
+static void reserve_standard_streams(void)
+{
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
+        bool is_closed = fcntl(number, F_GETFD) < 0;
+        if (is_closed && open("/dev/null", number ? O_RDONLY : O_WRONLY) != number) return;
+    }
+}
+
 int main(int argc, char **argv)
 {
+    reserve_standard_streams();
+    signal(SIGXFSZ,
+           SIG_IGN); /* a limit on the size of files is a full disk: writing fails and says so */
     const char *name = argc > 1 ? argv[1] : "";
     if (!strcmp(name, "--version")) name = "version";
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";

@@ -92,6 +92,10 @@ tpucl_status tpucl_dataset_open(const tpucl_dataset_options *options, tpucl_data
     if (all.batch_size < 1)
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "batch_size is %lld, expected 1 or more",
                        (long long)all.batch_size);
+    if (all.prefetch < 0 || all.shuffle_buffer < 0)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "prefetch is %d and shuffle_buffer %lld, expected 0 (the default) or more",
+                       (int)all.prefetch, (long long)all.shuffle_buffer);
     tpucl_dataset *dataset = TP_NEW(tpucl_dataset);
     if (!dataset) return TPUCL_OUT_OF_MEMORY;
     dataset->drop_remainder = all.drop_remainder;

@@ -43,6 +43,9 @@ tpucl_status tp_api_feed_check(const tpucl_program *program, const tp_program *i
                        "a batch of %lld examples, expected 1 to %lld: %lld for each of %d cores",
                        (long long)batch->example_count, (long long)global,
                        (long long)program->batch, (int)program->runtime->map->core_count);
+    if (batch->array_count > 0 && !batch->arrays)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "a batch of %d arrays, and 'arrays' is NULL",
+                       (int)batch->array_count);
     for (int32_t i = 0; i < inner->input_count; i++) {
         const tp_program_port *port = &inner->inputs[i];
         if (is_filled_in(port->name)) continue;

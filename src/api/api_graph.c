@@ -11,6 +11,7 @@
 #include "graph/print.h"
 #include "model/initializer.h"
 #include "ops/registry.h"
+#include "topo/topology.h"
 
 static const tpucl_tensor failed_tensor = {TP_NO_NODE};
 
@@ -25,6 +26,13 @@ static tpucl_tensor fail(tpucl_graph *graph)
     tpucl_error error;
     tp_error_capture(&error);
     return tensor_of(tp_graph_fail(graph->graph, "%s", error.message));
+}
+
+/* An argument that is NULL is a mistake like any other: silently dropped, it would train another model. */
+static bool is_missing(tpucl_graph *graph, const void *argument, const char *what)
+{
+    if (graph && !argument) (void)tp_graph_fail(graph->graph, "%s is NULL", what);
+    return !graph || !argument;
 }
 
 tpucl_status tpucl_graph_create(tpucl_graph **out_graph)
@@ -61,7 +69,7 @@ tpucl_tensor tpucl_graph_input(tpucl_graph *graph, const char *name, tpucl_dtype
 {
     tp_dtype internal_dtype;
     tp_shape internal_shape;
-    if (!graph || !name) return failed_tensor;
+    if (is_missing(graph, name, "the name of an input")) return failed_tensor;
     if (tp_api_dtype(dtype, &internal_dtype) || tp_api_shape(shape, &internal_shape))
         return fail(graph);
     if (is_reserved(name))
@@ -105,7 +113,7 @@ tpucl_tensor tpucl_graph_parameter(tpucl_graph *graph, const char *name, tpucl_s
                                    const char *initializer)
 {
     tp_initializer read;
-    if (!graph || !name) return failed_tensor;
+    if (is_missing(graph, name, "the name of a parameter")) return failed_tensor;
     tp_variable variable = {.name = name, .dtype = TP_F32, .is_trainable = true, .is_model = true};
     if (tp_api_shape(shape, &variable.shape) ||
         read_initializer(initializer ? initializer : "glorot_uniform", &read)) {
@@ -120,7 +128,7 @@ tpucl_tensor tpucl_graph_parameter(tpucl_graph *graph, const char *name, tpucl_s
 tpucl_tensor tpucl_graph_constant(tpucl_graph *graph, tpucl_shape shape, const float *values)
 {
     tp_shape internal;
-    if (!graph || !values) return failed_tensor;
+    if (is_missing(graph, values, "the array of a constant's values")) return failed_tensor;
     if (tp_api_shape(shape, &internal)) return fail(graph);
     return tensor_of(tp_op_constant(graph->graph, TP_F32, internal, values));
 }
@@ -162,7 +170,7 @@ tpucl_tensor tpucl_graph_apply(tpucl_graph *graph, const char *op,
     enum { MAX_ATTRIBUTES = 16 };
     tp_attr attrs[MAX_ATTRIBUTES];
     tp_node_id nodes[TP_MAX_INPUTS];
-    if (!graph || !op) return failed_tensor;
+    if (is_missing(graph, op, "the name of an op")) return failed_tensor;
     if (attribute_count < 0 || attribute_count > MAX_ATTRIBUTES || input_count < 0 ||
         input_count > TP_MAX_INPUTS)
         return tensor_of(tp_graph_fail(
@@ -204,7 +212,8 @@ static bool is_per_example(tpucl_graph *graph, const char *what, tpucl_tensor te
 
 void tpucl_graph_metric(tpucl_graph *graph, const char *name, tpucl_tensor per_example)
 {
-    if (!graph || !name || !is_per_example(graph, name, per_example)) return;
+    if (is_missing(graph, name, "the name of a metric")) return;
+    if (!is_per_example(graph, name, per_example)) return;
     if (graph->metric_count == TP_API_MAX_METRICS) {
         tp_graph_fail(graph->graph, "more than %d metrics", TP_API_MAX_METRICS);
         return;
@@ -252,7 +261,10 @@ static tpucl_status read_groups(tpucl_graph *graph, const tpucl_optimizer_option
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "%d groups of %d cores, expected 1 or more of both",
                        (int)options->group_count, (int)options->group_size);
     size_t count = (size_t)options->group_count, size = (size_t)options->group_size, all;
-    if (!tp_size_mul(count, size, &all)) return TP_FAIL(TPUCL_INVALID_ARGUMENT, "too many groups");
+    if (!tp_size_mul(count, size, &all) || all > TP_TOPOLOGY_MAX_CORES)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%d groups of %d cores, expected at most %d cores in all",
+                       (int)options->group_count, (int)options->group_size, TP_TOPOLOGY_MAX_CORES);
     tp_arena *arena = graph->graph->arena;
     tp_core_group *groups = TP_ARENA_NEW_ARRAY(arena, tp_core_group, count);
     int64_t *cores = TP_ARENA_NEW_ARRAY(arena, int64_t, all);

@@ -71,10 +71,10 @@ tpucl_tensor tpucl_conv2d(tpucl_graph *graph, tpucl_tensor image, tpucl_tensor k
         return wrap(tp_graph_fail(graph->graph,
                                   "conv2d: padding is '%s', expected 'same' or 'valid'",
                                   padding ? padding : "NULL"));
-    if (x->shape.rank != 4 || w->shape.rank != 4 || stride < 1)
+    if (x->shape.rank != 4 || w->shape.rank != 4 || stride < 1 || stride > INT32_MAX)
         return wrap(tp_graph_fail(graph->graph,
                                   "conv2d: image of rank %d, kernel of rank %d, stride %lld; "
-                                  "expected ranks of 4 and a stride of 1 or more",
+                                  "expected ranks of 4 and a stride of 1 to 2^31 - 1",
                                   x->shape.rank, w->shape.rank, (long long)stride));
     tp_window window = {.strides = {stride, stride}, .dilation = {1, 1}};
     for (int axis = 0; is_same && axis < 2; axis++)

@@ -13,6 +13,9 @@ tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **ou
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "override_count is %d, but 'overrides' %s",
                        (int)options->override_count, options->overrides ? "is there" : "is NULL");
     size_t count = (size_t)options->override_count;
+    for (size_t i = 0; i < count; i++)
+        if (!options->overrides[i])
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "overrides[%zu] of %zu is NULL", i, count);
     if (options->config_file)
         TP_TRY(tp_config_read_file(options->config_file, options->overrides, count, out_config));
     else if (options->config_text)
@@ -29,12 +32,16 @@ static tpucl_status prepare_output(tpucl_run *run)
 {
     const char *folder = tp_session_config(run->session)->output_dir;
     if (!*folder) return TPUCL_OK;
-    tp_file_writer *writer = NULL;
+    static const char *const names[] = {"params.safetensors", "config.json", "result.json"};
+    TP_TRY(tp_session_can_save_params(run->session));
     TP_TRY(tp_file_make_folders(folder));
-    const char *path = tp_file_join(run->arena, folder, "params.safetensors");
-    if (!path) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_file_writer_open(path, &writer));
-    tp_file_writer_abort(writer);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tp_file_writer *writer = NULL;
+        const char *path = tp_file_join(run->arena, folder, names[i]);
+        if (!path) return TPUCL_OUT_OF_MEMORY;
+        TP_TRY(tp_file_writer_open(path, &writer));
+        tp_file_writer_abort(writer);
+    }
     return TPUCL_OK;
 }
 
@@ -82,6 +89,9 @@ tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_
     *out_run = NULL;
     tpucl_run_options all;
     TP_TRY(TP_API_OPTIONS(options, &all, tpucl_run_options));
+    if (all.split < 0)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'split' is %d, expected 0 (the default) or more",
+                       (int)all.split);
     tpucl_run *run = TP_NEW(tpucl_run);
     if (!run) return TPUCL_OUT_OF_MEMORY;
     tpucl_status status;

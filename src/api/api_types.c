@@ -12,7 +12,9 @@ tpucl_status tp_api_options(const void *options, void *out, size_t out_bytes, co
     if (options) {
         size_t given_bytes; /* every options struct begins with its own size */
         memcpy(&given_bytes, options, sizeof given_bytes);
-        if (given_bytes < sizeof given_bytes || given_bytes > 65536)
+        /* A struct that holds a size_t is a multiple of its alignment long; other sizes would cut fields. */
+        if (given_bytes < sizeof given_bytes || given_bytes > 65536 ||
+            given_bytes % _Alignof(size_t) != 0)
             return TP_FAIL(TPUCL_INVALID_ARGUMENT,
                            "struct_size of '%s' is %zu, expected %zu: fill the struct with "
                            "%s_default()",

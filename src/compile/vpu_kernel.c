@@ -27,7 +27,9 @@ void tp_vpu_args_add_int(tp_vpu_args *args, int64_t value)
 {
     if (value > INT32_MAX) {
         args->status = TP_FAIL(TPUCL_UNSUPPORTED,
-                               "a loop of %" PRId64 " turns is too long for a VPU kernel", value);
+                               "a loop over %" PRId64 " elements is too long for a kernel, which "
+                               "takes %d; make the layer or the batch of a core smaller",
+                               value, (int)INT32_MAX);
         return;
     }
     tp_vpu_args_add(args, (tp_kernel_arg){.kind = TP_ARG_S32, .s32 = (int32_t)value});

@@ -24,20 +24,25 @@ tpucl_status tp_file_fail(const char *action, const char *path, int code)
     return TP_FAIL_CODE(status, code, "cannot %s '%s': %s", action, path, reason);
 }
 
+static tpucl_status no_memory(const char *path, size_t bytes)
+{
+    return TP_FAIL(TPUCL_OUT_OF_MEMORY, "no memory for the %zu bytes of '%s'", bytes, path);
+}
+
 /* Reads to the end of the file, whose size may change meanwhile or (pipes) be unknown. */
 static tpucl_status read_all(int descriptor, const char *path, size_t max_bytes, size_t expected,
                              char **out_bytes, size_t *out_length)
 {
     size_t capacity = (expected < max_bytes ? expected : max_bytes) + 1, length = 0;
     char *bytes = tp_alloc(capacity + 1);
-    if (!bytes) return TPUCL_OUT_OF_MEMORY;
+    if (!bytes) return no_memory(path, capacity);
     for (;;) {
         if (length == capacity) {
             size_t wanted = capacity + capacity / 2 + 4096;
             char *grown = tp_alloc_grow(bytes, length, wanted + 1, 1);
             if (!grown) {
                 tp_free(bytes);
-                return TPUCL_OUT_OF_MEMORY;
+                return no_memory(path, wanted);
             }
             bytes = grown;
             capacity = wanted;
@@ -70,11 +75,14 @@ tpucl_status tp_file_read(const char *path, size_t max_bytes, char **out_bytes, 
     *out_bytes = NULL;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return tp_file_fail("open", path, errno);
-    struct stat info;
+    struct stat info = {0};
     tpucl_status status = TPUCL_OK;
     size_t length = 0;
     if (max_bytes > SIZE_MAX / 4) max_bytes = SIZE_MAX / 4;
-    if (fstat(descriptor, &info) != 0)
+    const bool known = fstat(descriptor, &info) == 0;
+    if (!S_ISREG(info.st_mode) && max_bytes > TP_FILE_MAX_UNSIZED_BYTES)
+        max_bytes = TP_FILE_MAX_UNSIZED_BYTES;
+    if (!known)
         status = tp_file_fail("examine", path, errno);
     else if (S_ISDIR(info.st_mode))
         status = tp_file_fail("read", path, EISDIR);
@@ -85,6 +93,21 @@ tpucl_status tp_file_read(const char *path, size_t max_bytes, char **out_bytes, 
         status = read_all(descriptor, path, max_bytes, (size_t)info.st_size, out_bytes, &length);
     close(descriptor);
     if (out_length) *out_length = length;
+    return status;
+}
+
+tpucl_status tp_file_read_head(const char *path, size_t bytes, void *out, size_t *out_length)
+{
+    struct stat info;
+    *out_length = 0;
+    if (stat(path, &info) != 0) return tp_file_fail("open", path, errno);
+    if (S_ISFIFO(info.st_mode) || S_ISDIR(info.st_mode)) return TPUCL_OK;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return tp_file_fail("open", path, errno);
+    ssize_t got = read(descriptor, out, bytes);
+    tpucl_status status = got < 0 ? tp_file_fail("read", path, errno) : TPUCL_OK;
+    close(descriptor);
+    if (got > 0) *out_length = (size_t)got;
     return status;
 }
 

@@ -9,10 +9,16 @@
 #include "core/arena.h"
 #include "core/status.h"
 
-/* The whole file, with a zero behind its last byte. More than `max_bytes` is
+/* The whole file, with a zero behind its last byte. More than `max_bytes`, or than
+ * TP_FILE_MAX_UNSIZED_BYTES of what is no regular file (it may never end), is
  * TPUCL_INVALID_ARGUMENT. Free with tp_free. `out_length` may be NULL. */
+enum { TP_FILE_MAX_UNSIZED_BYTES = 1 << 30 };
 tpucl_status tp_file_read(const char *path, size_t max_bytes, char **out_bytes,
                           size_t *out_length) TPUCL_MUST_CHECK;
+
+/* At most `bytes` from the beginning, to see what it is before all of it is read. *out_length is 0 for an
+ * empty file, and for pipes, of which nothing can be read twice. */
+tpucl_status tp_file_read_head(const char *path, size_t bytes, void *out, size_t *out_length);
 
 /* ---- atomic replacement ---- */
 /* Bytes go to a file aside in the same folder; commit syncs it, renames it over `path` and syncs

@@ -49,6 +49,7 @@ tpucl_status tp_file_writer_open(const char *path, tp_file_writer **out_writer)
 {
     enum { SUFFIX_BYTES = 64 }; /* at most 20 + 10 + 9 digits, points, dashes, "part" */
     *out_writer = NULL;
+    if (!*path) return tp_file_fail("write", path, ENOENT);
     if (tp_file_is_folder(path)) return tp_file_fail("write", path, EISDIR);
     tp_file_writer *writer = TP_NEW(tp_file_writer);
     if (!writer) return TPUCL_OUT_OF_MEMORY;

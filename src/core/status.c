@@ -69,6 +69,12 @@ void tp_error_clear(void)
     memset(&thread_record, 0, sizeof thread_record);
 }
 
+tpucl_status tp_error_recast(tpucl_status status)
+{
+    thread_record.status = status;
+    return status;
+}
+
 const tpucl_error *tpucl_last_error(void)
 {
     return &thread_record;

@@ -29,6 +29,9 @@ void tp_error_note(const char *format, ...) __attribute__((format(printf, 1, 2))
 void tp_error_capture(tpucl_error *out_record);
 void tp_error_restore(const tpucl_error *record);
 void tp_error_clear(void);
+/* The same record under another status, which is returned: a shape that is too large is an invalid argument
+ * to the one who parses it and corrupt data in a file. */
+tpucl_status tp_error_recast(tpucl_status status);
 
 #define TP_FAIL(status, ...) tp_error_set((status), 0, __func__, __FILE__, __LINE__, __VA_ARGS__)
 #define TP_FAIL_CODE(status, code, ...)                                                            \

@@ -54,9 +54,9 @@ static tpucl_status read_header(gzFile file, const char *path, tp_shape *out_sha
     for (int i = 0; i < head[3]; i++)
         dims[i] = (int64_t)sizes[4 * i] << 24 | sizes[4 * i + 1] << 16 | sizes[4 * i + 2] << 8 |
                   sizes[4 * i + 3];
-    tpucl_status status = tp_shape_init(out_shape, head[3], dims);
-    if (status != TPUCL_OK) tp_error_note("header of '%s'", path);
-    return status;
+    if (tp_shape_init(out_shape, head[3], dims) == TPUCL_OK) return TPUCL_OK;
+    tp_error_note("header of '%s'", path);
+    return tp_error_recast(TPUCL_CORRUPT_DATA);
 }
 
 /* A file behind its header: the elements are still to be read. */
@@ -75,17 +75,23 @@ static void payload_destroy(payload *work)
     tp_free(work);
 }
 
-/* Nothing follows the elements. Where they end with zlib's buffer, it sees its checksum only now. */
+/* Nothing follows the elements. Where they end with zlib's buffer, it sees its checksum only now, or that it is
+ * missing: that is no failure of gzread. */
 static tpucl_status check_end(const payload *work)
 {
     const uint64_t end = work->offset + work->bytes;
     char extra;
-    int got = gzread(work->file, &extra, 1);
+    int code = Z_OK, got = gzread(work->file, &extra, 1);
     if (got < 0) return fail_to_decompress(work->file, work->path, end);
     if (got > 0)
         return TP_FAIL(TPUCL_CORRUPT_DATA,
                        "'%s' goes on behind the %llu bytes that its header promises", work->path,
                        (unsigned long long)end);
+    (void)gzerror(work->file, &code);
+    if (code == Z_BUF_ERROR)
+        return TP_FAIL_CODE(TPUCL_CORRUPT_DATA, code,
+                            "'%s' was cut: the checksum behind its compressed bytes is missing",
+                            work->path);
     return TPUCL_OK;
 }
 

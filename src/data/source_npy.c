@@ -11,6 +11,7 @@
 
 enum { MAX_HEADER = 65536 };
 static const size_t max_file_bytes = (size_t)1 << 36;
+static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
 typedef enum npy_kind {
     NPY_U1,
@@ -71,6 +72,7 @@ static tpucl_status take_text(cursor *c, char *out, size_t room)
     while (c->at < c->length && c->text[c->at] != quote)
         c->at++;
     if (c->at >= c->length || c->at - begin >= room) return fail_at(c, "a short quoted text");
+    if (memchr(c->text + begin, '\0', c->at - begin)) return fail_at(c, "a text without zeros");
     memcpy(out, c->text + begin, c->at - begin);
     out[c->at - begin] = '\0';
     c->at++;
@@ -105,7 +107,9 @@ static tpucl_status take_shape(cursor *c, tp_shape *out)
             return fail_at(c, "',' or ')'");
         skip_blanks(c);
     }
-    return tp_shape_init(out, rank, dims);
+    if (tp_shape_init(out, rank, dims) == TPUCL_OK) return TPUCL_OK;
+    tp_error_note("header of '%s'", c->path);
+    return tp_error_recast(TPUCL_CORRUPT_DATA);
 }
 
 static tpucl_status take_descr(cursor *c, npy_header *out)
@@ -125,30 +129,32 @@ static tpucl_status take_descr(cursor *c, npy_header *out)
         c->path, descr);
 }
 
+static tpucl_status take_order(cursor *c)
+{
+    if (take_word(c, "True"))
+        return TP_FAIL(TPUCL_UNSUPPORTED,
+                       "'%s' is in Fortran order; save numpy.ascontiguousarray(x)", c->path);
+    return take_word(c, "False") ? TPUCL_OK : fail_at(c, "True or False");
+}
+
 static tpucl_status parse_header(cursor *c, npy_header *out)
 {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
     int seen = 0;
     if (!take(c, '{')) return fail_at(c, "'{'");
     while (!take(c, '}')) {
         char key[24];
+        int index = 0;
         TP_TRY(take_text(c, key, sizeof key));
+        while (index < 3 && strcmp(keys[index], key) != 0)
+            index++;
+        if (index == 3) return fail_at(c, "the keys descr, fortran_order and shape only");
+        if (seen >> index & 1) return fail_at(c, "every key once");
+        seen |= 1 << index;
         if (!take(c, ':')) return fail_at(c, "':'");
-        if (strcmp(key, "descr") == 0) {
-            TP_TRY(take_descr(c, out));
-            seen |= 1;
-        } else if (strcmp(key, "fortran_order") == 0) {
-            if (take_word(c, "True"))
-                return TP_FAIL(TPUCL_UNSUPPORTED,
-                               "'%s' is in Fortran order; save numpy.ascontiguousarray(x)",
-                               c->path);
-            if (!take_word(c, "False")) return fail_at(c, "True or False");
-            seen |= 2;
-        } else if (strcmp(key, "shape") == 0) {
-            TP_TRY(take_shape(c, &out->shape));
-            seen |= 4;
-        } else {
-            return fail_at(c, "the keys descr, fortran_order and shape only");
-        }
+        TP_TRY(index == 0   ? take_descr(c, out)
+               : index == 1 ? take_order(c)
+                            : take_shape(c, &out->shape));
         if (!take(c, ',')) {
             if (!take(c, '}')) return fail_at(c, "',' or '}'");
             break;
@@ -157,13 +163,26 @@ static tpucl_status parse_header(cursor *c, npy_header *out)
     return seen == 7 ? TPUCL_OK : fail_at(c, "all of descr, fortran_order and shape");
 }
 
+static tpucl_status no_npy(const char *path)
+{
+    return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' is no .npy file: it does not start with 93 'NUMPY'",
+                   path);
+}
+
+/* Before gigabytes are read of what may be any other file. */
+static tpucl_status check_magic(const char *path)
+{
+    char head[sizeof magic];
+    size_t length = 0;
+    TP_TRY(tp_file_read_head(path, sizeof head, head, &length));
+    return length && memcmp(head, magic, length) != 0 ? no_npy(path) : TPUCL_OK;
+}
+
 static tpucl_status find_data(const char *path, const char *bytes, size_t length, npy_header *out,
                               size_t *out_offset)
 {
     const unsigned char *b = (const unsigned char *)bytes;
-    if (length < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
-        return TP_FAIL(TPUCL_CORRUPT_DATA,
-                       "'%s' is no .npy file: it does not start with 93 'NUMPY'", path);
+    if (length < 10 || memcmp(bytes, magic, sizeof magic) != 0) return no_npy(path);
     size_t head = b[6] == 1 ? 10 : 12, text = 0;
     if (b[6] < 1 || b[6] > 3 || length < head)
         return TP_FAIL(TPUCL_UNSUPPORTED, "'%s' has .npy version %d.%d; expected 1, 2 or 3", path,
@@ -257,6 +276,7 @@ static tpucl_status open_npy(const char *path, bool is_label, tp_file_array *out
     char *bytes = NULL;
     size_t length = 0, offset = 0;
     npy_header header = {0};
+    TP_TRY(check_magic(path));
     TP_TRY(tp_file_read(path, max_file_bytes, &bytes, &length));
     tpucl_status status = find_data(path, bytes, length, &header, &offset);
     if (status == TPUCL_OK) status = convert(path, &header, bytes + offset, is_label, out);

@@ -236,6 +236,13 @@ static int compare_use(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
+/* "<key>.clbin.<unique>.part", which only tp_file_writer makes: the folder may hold files of others. */
+static bool is_aside(const char *name)
+{
+    return strlen(name) > 64 && strncmp(name + 64, suffix, sizeof suffix - 1) == 0 &&
+           tp_str_ends_with(name, ".part");
+}
+
 /* All binaries, oldest use first, and their sum. Files aside that a crashed writer left are
  * removed. */
 static tpucl_status list_stored(const tp_program_cache *cache, tp_arena *arena, stored_files *files,
@@ -253,7 +260,8 @@ static tpucl_status list_stored(const tp_program_cache *cache, tp_arena *arena, 
         if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
             continue; /* another process removed it */
         if (!tp_str_ends_with(names[i], suffix)) {
-            if (now - info.st_mtim.tv_sec > STALE_SECONDS) (void)unlink(path);
+            const bool is_stale = now - info.st_mtim.tv_sec > STALE_SECONDS;
+            if (is_stale && is_aside(names[i])) (void)unlink(path);
             continue;
         }
         const stored_file file = {
@@ -335,9 +343,14 @@ void tp_program_cache_store(tp_program_cache *cache, const uint8_t key[32], cons
             status = make_room(cache);
     }
     if (status != TPUCL_OK) {
+        const bool is_first =
+            !cache->counts.last_problem[0]; /* the others are the same once more */
         snprintf(cache->counts.last_problem, sizeof cache->counts.last_problem, "%.250s",
                  tpucl_last_error()->message);
-        TP_LOG_WARNING("device", "compiled kernels are not kept: %s", cache->counts.last_problem);
+        if (is_first)
+            TP_LOG_WARNING("device",
+                           "compiled kernels are not kept: %s; TPUCL_CACHE_DIR names another place",
+                           cache->counts.last_problem);
     }
     tp_mutex_unlock(&cache->mutex);
     tp_error_restore(&record);

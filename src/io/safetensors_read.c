@@ -41,7 +41,9 @@ static tpucl_status read_shape(const tp_safetensors *file, const tp_json *member
     if (shape->count > TP_MAX_RANK) return corrupt(file, member->key, "rank above 8");
     for (size_t i = 0; i < shape->count; i++)
         TP_TRY(tp_json_as_int64(&shape->items[i], 0, TP_MAX_ELEMS, &dims[i]));
-    return tp_shape_init(&entry->shape, (int)shape->count, dims);
+    tpucl_status status = tp_shape_init(&entry->shape, (int)shape->count, dims);
+    if (status != TPUCL_OK) tp_error_note("'%s': tensor '%.200s'", file->path, member->key);
+    return status;
 }
 
 static tpucl_status read_entry(tp_safetensors *file, const tp_json *member, tp_tensor_entry *entry,
@@ -110,34 +112,52 @@ static tpucl_status read_members(tp_safetensors *file, const tp_json *root)
     return check_spans(file, spans);
 }
 
+/* The length of the header, which is what a file begins with; `bytes` is the file's size. */
+static tpucl_status header_length(const char *path, const char *head, uint64_t bytes,
+                                  uint64_t *out_length)
+{
+    uint64_t length = 0;
+    if (bytes < 8)
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has %llu bytes, too few for a safetensors file",
+                       path, (unsigned long long)bytes);
+    for (int i = 0; i < 8; i++)
+        length |= (uint64_t)(unsigned char)head[i] << (8 * i);
+    if (length < 2 || length > bytes - 8 || length > MAX_HEADER_BYTES)
+        return TP_FAIL(
+            TPUCL_CORRUPT_DATA,
+            "'%s' has %llu bytes and announces a header of %llu; it is no safetensors file "
+            "or was cut",
+            path, (unsigned long long)bytes, (unsigned long long)length);
+    *out_length = length;
+    return TPUCL_OK;
+}
+
+/* Before gigabytes are read of what may be any other file. */
+static tpucl_status check_head(const char *path)
+{
+    char head[8];
+    size_t got = 0;
+    uint64_t bytes = 0, ignored;
+    TP_TRY(tp_file_read_head(path, sizeof head, head, &got));
+    if (got < sizeof head) return TPUCL_OK; /* a pipe, or so short that it can be read at once */
+    TP_TRY(tp_file_size(path, &bytes));
+    return header_length(path, head, bytes, &ignored);
+}
+
 static tpucl_status read_file(tp_safetensors *file)
 {
     tp_json_document *document = NULL;
     uint64_t header = 0;
+    TP_TRY(check_head(file->path));
     TP_TRY(tp_file_read(file->path, max_file_bytes, &file->bytes, &file->length));
-    if (file->length < 8)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has %zu bytes, too few for a safetensors file",
-                       file->path, file->length);
-    for (int i = 0; i < 8; i++)
-        header |= (uint64_t)(unsigned char)file->bytes[i] << (8 * i);
-    if (header > file->length - 8 || header > MAX_HEADER_BYTES)
-        return TP_FAIL(
-            TPUCL_CORRUPT_DATA,
-            "'%s' has %zu bytes and announces a header of %llu; it is no safetensors file "
-            "or was cut",
-            file->path, file->length, (unsigned long long)header);
+    TP_TRY(header_length(file->path, file->bytes, file->length, &header));
     file->data_begin = 8 + (size_t)header;
     tpucl_status status = tp_json_parse(file->bytes + 8, (size_t)header, file->path, &document);
     if (status == TPUCL_OK) status = read_members(file, tp_json_root(document));
     tp_json_destroy(document);
-    if (status == TPUCL_INVALID_CONFIG) { /* the JSON reader's word for malformed text */
-        tpucl_error error;
-        tp_error_capture(&error);
-        error.status = TPUCL_CORRUPT_DATA;
-        tp_error_restore(&error);
-        status = TPUCL_CORRUPT_DATA;
-    }
-    return status;
+    /* The words of the JSON reader and of shapes for what is malformed. */
+    const bool malformed = status == TPUCL_INVALID_CONFIG || status == TPUCL_INVALID_ARGUMENT;
+    return malformed ? tp_error_recast(TPUCL_CORRUPT_DATA) : status;
 }
 
 tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file)

@@ -52,6 +52,27 @@ static void keep_or_destroy(tp_config *config, tp_json_document *document)
     tp_json_destroy(unused);
 }
 
+/* What is no JSON is the text itself, but only text: a path of other bytes would be written down as another
+ * path, and that one be used. */
+static tpucl_status parse_text(const char *value, const char *name, tp_problems *problems,
+                               tp_json_document **out_document)
+{
+    char *quoted;
+    for (size_t at = 0, left = strlen(value), length; left; at += length, left -= length) {
+        length = tp_str_utf8_length(value + at, left);
+        if (length) continue;
+        tp_problems_add(problems, "expected valid UTF-8, found byte 0x%02x at %s:1:%zu",
+                        (unsigned char)value[at], name, at + 1);
+        return TPUCL_OK;
+    }
+    tp_json_writer writer = {.compact = true};
+    tp_json_write_string(&writer, value);
+    TP_TRY(tp_json_writer_finish(&writer, &quoted));
+    tpucl_status status = tp_json_parse(quoted, strlen(quoted), name, out_document);
+    tp_free(quoted);
+    return status;
+}
+
 static tpucl_status read_override(tp_config *config, const char *override, tp_problems *problems)
 {
     const char *equals = strchr(override, '=');
@@ -66,15 +87,8 @@ static tpucl_status read_override(tp_config *config, const char *override, tp_pr
     const char *value = equals + 1;
     tp_json_document *document = NULL;
     tpucl_status status = tp_json_parse(value, strlen(value), name, &document);
-    if (status == TPUCL_INVALID_CONFIG) { /* not JSON: the text itself */
-        char *quoted;
-        tp_json_writer writer = {.compact = true};
-        tp_json_write_string(&writer, value);
-        TP_TRY(tp_json_writer_finish(&writer, &quoted));
-        status = tp_json_parse(quoted, strlen(quoted), name, &document);
-        tp_free(quoted);
-    }
-    if (status != TPUCL_OK) return status;
+    if (status == TPUCL_INVALID_CONFIG) status = parse_text(value, name, problems, &document);
+    if (status != TPUCL_OK || !document) return status;
     status = tp_config_read_path(config, path, tp_json_root(document), problems);
     keep_or_destroy(config, document);
     return status;

@@ -251,8 +251,9 @@ static tpucl_status read_all(reader *r, const tp_json *root)
     if (!tp_problems_add_failed(&r->problems, tp_json_expect(root, TP_JSON_OBJECT)))
         return TPUCL_OK;
     tp_json_report_unknown(root, keys, sizeof keys / sizeof keys[0], &r->problems);
-    tp_problems_add_failed(&r->problems, tp_json_require(root, "name", TP_JSON_STRING, &ignored));
-    TP_TRY(read_text(r, root, "name", "", &t->name));
+    if (tp_problems_add_failed(&r->problems,
+                               tp_json_require(root, "name", TP_JSON_STRING, &ignored)))
+        TP_TRY(read_text(r, root, "name", "", &t->name));
     TP_TRY(read_text(r, root, "generation", "", &t->generation));
     TP_TRY(read_text(r, root, "description", "", &t->description));
     TP_TRY(read_text(r, root, "source", "", &t->source));

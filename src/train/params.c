@@ -76,7 +76,9 @@ static tpucl_status load_entries(tp_variables *variables, int32_t groups, const 
         if (index < 0 || !tp_variables_info(variables, index)->is_model)
             tp_problems_add(&problems, "'%s' is no variable of the model", name);
     }
-    TP_TRY(tp_problems_result(&problems, TPUCL_INVALID_CONFIG, path));
+    tpucl_status status = tp_problems_result(&problems, TPUCL_INVALID_CONFIG, path);
+    if (status != TPUCL_OK && problems.count == 1) tp_error_note("'%.300s'", path);
+    TP_TRY(status);
     for (int32_t i = 0; i < tp_variables_count(variables); i++) {
         const tp_program_variable *info = tp_variables_info(variables, i);
         if (!info->is_model) continue;
@@ -96,7 +98,7 @@ tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char 
     return status;
 }
 
-static tpucl_status need_devices(const tp_session *session)
+tpucl_status tp_session_can_save_params(const tp_session *session)
 {
     if (!session->reference) return TPUCL_OK;
     return TP_FAIL(TPUCL_UNSUPPORTED,
@@ -106,13 +108,13 @@ static tpucl_status need_devices(const tp_session *session)
 
 tpucl_status tp_session_save_params(tp_session *session, const char *path)
 {
-    TP_TRY(need_devices(session));
+    TP_TRY(tp_session_can_save_params(session));
     return tp_params_save(tp_session_variables(session), path, tp_model_name(session->model),
                           session->steps_done);
 }
 
 tpucl_status tp_session_load_params(tp_session *session, const char *path)
 {
-    TP_TRY(need_devices(session));
+    TP_TRY(tp_session_can_save_params(session));
     return tp_params_load(tp_session_variables(session), tp_session_group_count(session), path);
 }

@@ -38,9 +38,9 @@ static tpucl_status read_one(loop *l)
     if (!isfinite(step.loss) && !l->has_warned) {
         l->has_warned = true;
         TP_LOG_WARNING("train",
-                       "the loss of step %lld is %g: the training has diverged; try a "
-                       "smaller learning rate or float32",
-                       (long long)number, step.loss);
+                       "the loss of step %lld is %s: the training has diverged; try a "
+                       "smaller learning rate or float32, and look for inputs that are no numbers",
+                       (long long)number, isnan(step.loss) ? "not a number" : "infinite");
     }
     return TPUCL_OK;
 }

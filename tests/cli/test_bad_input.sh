@@ -70,6 +70,16 @@ run train run.json --set epochs=many
 expect_code 2
 expect_in err 'epochs' "'many'"
 
+# bytes that are no text: nothing is written under a name that nobody gave
+mkdir names
+for option in --output-dir=names/$'a\xff' '--set output_dir=names/'$'\xc3'; do
+    # shellcheck disable=SC2086
+    run train run.json --steps 1 $option
+    expect_code 2
+    expect_in err 'UTF-8' 'output_dir' 'found byte 0x'
+    expect_absent 'names/*' '"*'
+done
+
 # broken data files
 head -c 1000 train-images >cut-images
 refused 1 'config["data"]["train"]["inputs"] = "cut-images"' 'cut-images'
@@ -79,6 +89,54 @@ head -c 40 train-labels >short-labels
 refused 1 'config["data"]["train"]["labels"] = "short-labels"' 'short-labels'
 gzip -c train-images | head -c 2000 >cut-images.gz
 refused 1 'config["data"]["train"]["inputs"] = "cut-images.gz"' 'cut-images.gz'
+
+# without the checksum behind them, compressed bytes may be anything
+gzip -c train-images | head -c -8 >unchecked-images.gz
+refused 1 'config["data"]["train"]["inputs"] = "unchecked-images.gz"' 'unchecked-images.gz' 'cut'
+gzip -c train-labels | head -c -3 >unchecked-labels.gz
+refused 1 'config["data"]["train"]["labels"] = "unchecked-labels.gz"' 'unchecked-labels.gz' 'cut'
+printf '\0\0\010\003\377\377\377\377\377\377\377\377\377\377\377\377' >vast-images
+refused 1 'config["data"]["train"]["inputs"] = "vast-images"' 'vast-images' '4294967295'
+
+# labels that are no class of the model: the last one, the first one, those of the test part
+{ head -c 71 train-labels && printf '\012'; } >eleventh-labels
+refused 2 'config["data"]["train"]["labels"] = "eleventh-labels"' 'example 63 of the training part has the label 10' 'classes 0 to 9'
+refused 2 'config["data"]["train"]["labels"] = "eleventh-labels"; config["data"]["validation_split"] = 0.5' \
+    'example 63 of the training part has the label 10'
+{ head -c 8 test-labels && printf '\377' && tail -c +10 test-labels; } >wild-labels
+refused 2 'config["data"]["test"]["labels"] = "wild-labels"' 'example 0 of the test part has the label 255'
+
+# npy FILE "HEADER" BYTES: as many zeros as elements
+npy() {
+    python3 - "$@" <<'PY'
+import sys
+header = sys.argv[2].encode().decode("unicode_escape").encode("latin1")
+open(sys.argv[1], "wb").write(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(int(sys.argv[3])))
+PY
+}
+# refused_npy CODE INPUTS LABELS TEXT...
+refused_npy() {
+    local wanted=$1 inputs=$2 labels=$3
+    shift 3
+    refused "$wanted" "config['data'] = {'dataset': 'npy', 'train': {'inputs': '$inputs', 'labels': '$labels'}}" "$@"
+}
+npy x.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3)}" 48
+npy y.npy "{'descr': '<i4', 'fortran_order': False, 'shape': (4,)}" 16
+npy twice.npy "{'descr': '|u1', 'descr': '<f4', 'fortran_order': False, 'shape': (4, 3)}" 48
+refused_npy 1 twice.npy y.npy 'twice.npy' 'once'
+npy zero.npy "{'descr': '<f4\\0', 'fortran_order': False, 'shape': (4, 3)}" 48
+refused_npy 1 zero.npy y.npy 'zero.npy' 'offset'
+npy vast.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}" 48
+refused_npy 1 vast.npy y.npy 'vast.npy' 'elements'
+npy minus.npy "{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}" 3
+printf '\377' >>minus.npy
+refused_npy 2 x.npy minus.npy 'example 3 of the training part has the label -1'
+truncate -s 64G sparse.npy && refused_npy 1 sparse.npy y.npy 'sparse.npy' "no .npy file"
+refused_npy 1 /dev/zero y.npy '/dev/zero' "no .npy file"
+run eval run.json --params sparse.npy
+expect_code 1
+expect_in err 'sparse.npy' '68719476736'
+rm sparse.npy
 
 # topologies that cannot be
 cat >huge.json <<'J'
@@ -118,9 +176,86 @@ expect_in err 'plain'
 run train run.json --output-dir /proc/nowhere
 [[ $code == 1 || $code == 2 ]] || fail 'an output folder that cannot be made'
 expect_in err '/proc/nowhere'
+run train run.json --json ''
+expect_code 2
+expect_empty out
+for name in params.safetensors config.json result.json; do
+    mkdir -p "occupied/$name"
+    run train run.json --output-dir occupied
+    expect_code 1
+    expect_empty out
+    expect_in err "occupied/$name"
+    rmdir "occupied/$name"
+done
+OCL_ICD_VENDORS=/nonexistent run train run.json --device reference --steps 1 --output-dir unreal
+expect_code 1
+expect_empty out
+expect_in err 'reference interpreter' 'output_dir'
+expect_absent unreal
+
+# a result does not replace what it was made from
+ln -s run.json link.json
+cp run.json before.json
+for file in run.json ./run.json link.json; do
+    run train run.json --json "$file"
+    expect_code 2
+    expect_in err "$file" 'CONFIG'
+done
+cmp run.json before.json || fail 'the configuration was replaced'
+run train run.json --steps 1 --output-dir good
+cp good/params.safetensors params
+run eval run.json --params params --json params
+expect_code 2
+cmp params good/params.safetensors || fail 'the parameters were replaced'
+python3 - <<'PY'
+import json, struct
+data = open("params", "rb").read()
+header = data[8:8 + struct.unpack("<Q", data[:8])[0]]
+open("other", "wb").write(data.replace(header, header.replace(b'"dense/bias"', b'"dense/bits"')))
+PY
+run eval run.json --params other
+expect_code 2
+expect_in err 'other' "'dense/bias'" "'dense/bits'"
+make_config narrow.json 'config["model"]["layers"][2]["use_bias"] = False'
+run eval narrow.json --params params
+expect_code 2
+expect_in err "'params'" "'dense_1/bias' is no variable of the model"
+
+# a limit on the size of files is a full disk
+current='tpucl version with a limit on files'
+message=$(ulimit -f 0 && "$TPUCL" version --json limited.json 2>&1)
+code=$?
+expect_code 1
+[[ $message == *"'limited.json'"*'File too large'* ]] || fail "it said '$message'"
+expect_absent 'limited.json*'
+
 run train run.json --json /dev/full --steps 1
 expect_code 1
 expect_in err '/dev/full' 'No space left on device'
+
+# a place for kernels that cannot be written is said once, and nothing else changes
+make_config run.json
+TPUCL_CACHE_DIR=$work/plain/cache run train run.json --steps 1
+expect_code 0
+[[ $(grep -c 'compiled kernels are not kept' err) == 1 ]] || fail 'said once for each kernel'
+expect_in err 'TPUCL_CACHE_DIR'
+
+# standard streams that are closed: their numbers are not given to files, or what is printed would end in there
+for closed in '>&-' '2>&-' '<&-'; do
+    current="tpucl train $closed"
+    rm -f fifo
+    mkfifo fifo
+    (eval "exec \"\$TPUCL\" train fifo --steps 1 >/dev/null 2>&1 $closed") &
+    pid=$!
+    exec 9>fifo
+    checks=$((checks + 1))
+    for stream in 0 1 2; do
+        [[ $(readlink /proc/$pid/fd/$stream) != */fifo ]] || fail "stream $stream is the configuration"
+    done
+    cat run.json >&9
+    exec 9>&-
+    wait $pid
+done
 
 # a disk that fills up while parameters are written: a file size limit is the portable small disk (the
 # driver's own files are smaller than that, the parameters larger)

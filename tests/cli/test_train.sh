@@ -80,6 +80,7 @@ expect_json k80.json 'r["topology"] == "k80" and r["cores"] == 1 and r["global_b
 
 # interruption: the step ends, what is done is kept, exit code 5
 current='tpucl train, interrupted'
+: >out # of the run before: what is waited for stands in there too
 "$TPUCL" train run.json --epochs 100000 --output-dir stopped --json stopped.json >out 2>err &
 pid=$!
 for _ in $(seq 3000); do
@@ -100,6 +101,7 @@ expect_code 0
 
 # without an output folder nothing is kept, and the message says so
 current='tpucl train, interrupted without an output folder'
+: >out
 "$TPUCL" train run.json --epochs 100000 >out 2>err &
 pid=$!
 for _ in $(seq 3000); do
@@ -111,6 +113,44 @@ wait $pid
 code=$?
 expect_code 5
 expect_in err 'nothing was kept' '--output-dir'
+
+# a terminal that goes away is an interruption, except under nohup
+current='tpucl train, hung up'
+: >out
+"$TPUCL" train run.json --epochs 100000 --output-dir hung >out 2>err &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -HUP $pid
+wait $pid
+code=$?
+expect_code 5
+expect_json hung/result.json 'r["interrupted"]'
+current='nohup tpucl train, hung up'
+: >out
+(
+    trap - EXIT
+    trap '' HUP
+    exec "$TPUCL" train run.json --epochs 100000 >out 2>err
+) &
+pid=$!
+for _ in $(seq 600); do
+    grep -q '^ *1 ' out && break
+    sleep 0.1
+done
+kill -HUP $pid
+before=$(wc -l <out)
+for _ in $(seq 600); do
+    (($(wc -l <out) > before + 1)) && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+code=$?
+expect_code 5
+(($(wc -l <out) > before + 1)) || fail 'it did not go on'
 
 # the reference interpreter computes the same without any device
 run train run.json --steps 3 --json way.json

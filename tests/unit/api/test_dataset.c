@@ -102,6 +102,11 @@ Test(dataset, wrong_options_are_refused)
     options.batch_size = 0;
     cr_assert_eq(tpucl_dataset_open(&options, &dataset), TPUCL_INVALID_ARGUMENT);
     options = memory_options();
+    options.prefetch = INT32_MAX;
+    cr_assert_eq(tpucl_dataset_open(&options, &dataset), TPUCL_INVALID_ARGUMENT);
+    options.prefetch = -1;
+    cr_assert_eq(tpucl_dataset_open(&options, &dataset), TPUCL_INVALID_ARGUMENT);
+    options = memory_options();
     options.labels.shape = tpucl_shape1(EXAMPLES - 1);
     cr_assert_eq(tpucl_dataset_open(&options, &dataset), TPUCL_INVALID_ARGUMENT);
     cr_assert(strstr(tpucl_last_error()->message, "10 inputs but 9 labels"));

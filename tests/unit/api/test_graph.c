@@ -63,6 +63,11 @@ Test(graph, other_mistakes_are_named)
     tpucl_softmax_cross_entropy(graph, x, x);
     expect_mistake(graph, "expected f32[batch, classes] with s32[batch]");
     graph = new_graph();
+    x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape4(4, 8, 8, 1));
+    tpucl_tensor kernel = tpucl_graph_parameter(graph, "k", tpucl_shape4(3, 3, 1, 2), "zeros");
+    tpucl_conv2d(graph, x, kernel, INT64_MAX, "same");
+    expect_mistake(graph, "stride");
+    graph = new_graph();
     tpucl_tensor stranger = {1234};
     tpucl_add(graph, stranger, stranger);
     expect_mistake(graph, "no tensor of this graph");
@@ -75,6 +80,30 @@ Test(graph, other_mistakes_are_named)
     graph = new_graph();
     tpucl_graph_apply(graph, "abs", NULL, 0, NULL, 1);
     expect_mistake(graph, "NULL for its inputs");
+}
+
+/* What is NULL is not passed over: it would be missing from the graph. */
+Test(graph, missing_arguments_are_mistakes)
+{
+    const int32_t cores[] = {0};
+    for (int i = 0; i < 8; i++) {
+        tpucl_graph *graph = new_graph();
+        tpucl_tensor x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape2(4, 3));
+        tpucl_tensor loss = tpucl_graph_input(graph, "loss", TPUCL_F32, tpucl_shape1(4));
+        tpucl_optimizer_options groups = tpucl_optimizer_options_default();
+        groups.groups = cores;
+        groups.group_count = groups.group_size = 1 << 20;
+        cr_assert_eq(tpucl_graph_check(graph), TPUCL_OK);
+        if (i == 0) tpucl_graph_input(graph, NULL, TPUCL_F32, tpucl_shape1(4));
+        if (i == 1) tpucl_graph_parameter(graph, NULL, tpucl_shape1(4), "zeros");
+        if (i == 2) tpucl_graph_constant(graph, tpucl_shape1(4), NULL);
+        if (i == 3) tpucl_graph_apply(graph, NULL, NULL, 0, &x, 1);
+        if (i == 4) tpucl_graph_apply(graph, "add", NULL, 0, NULL, 2);
+        if (i == 5) tpucl_graph_apply(graph, "transpose", NULL, 1, &x, 1);
+        if (i == 6) tpucl_graph_metric(graph, NULL, loss);
+        if (i == 7) tpucl_graph_minimize(graph, loss, &groups);
+        expect_mistake(graph, i == 7 ? "cores in all" : "NULL");
+    }
 }
 
 Test(graph, an_initialiser_may_have_parameters)

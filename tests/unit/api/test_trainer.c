@@ -154,6 +154,7 @@ Test(trainer, wrong_batches_are_named)
         {{ROWS + 1, 2, arrays}, arrays[0], "expected 1 to 16: 4 for each of 4 cores"},
         {{0, 2, arrays}, arrays[0], "a batch of 0 examples"},
         {{ROWS, 1, arrays}, arrays[0], "no array for input 'y'"},
+        {{ROWS, 2, NULL}, arrays[0], "'arrays' is NULL"},
         {batch, {"x", TPUCL_S32, tpucl_shape2(ROWS, 2), inputs}, "s32[16,2], expected f32[16,2]"},
         {batch, {"x", TPUCL_F32, tpucl_shape2(ROWS, 3), inputs}, "f32[16,3], expected f32[16,2]"},
         {batch, {"x", TPUCL_F32, tpucl_shape2(ROWS, 2), NULL}, "without data"},

@@ -52,6 +52,8 @@ Test(types, an_unfilled_struct_is_refused)
     memset(&empty, 0, sizeof empty);
     cr_assert_eq(TP_API_OPTIONS(&empty, &out, tpucl_runtime_options), TPUCL_INVALID_ARGUMENT);
     cr_assert(strstr(tpucl_last_error()->message, "tpucl_runtime_options_default()"));
+    empty.struct_size = sizeof empty - 1; /* half a field would be taken over */
+    cr_assert_eq(TP_API_OPTIONS(&empty, &out, tpucl_runtime_options), TPUCL_INVALID_ARGUMENT);
     empty.struct_size = (size_t)-1;
     cr_assert_eq(TP_API_OPTIONS(&empty, &out, tpucl_runtime_options), TPUCL_INVALID_ARGUMENT);
 }

@@ -85,7 +85,7 @@ Test(source, idx_faults_name_file_and_offset)
     char huge[sizeof images];
     memcpy(huge, images, sizeof images);
     memset(huge + 4, 0x3f, 8);
-    expect(TPUCL_INVALID_ARGUMENT,
+    expect(TPUCL_CORRUPT_DATA,
            tp_source_open_idx(put("huge", huge, sizeof huge - 1), label_path, &source), "huge");
     memcpy(huge, images, sizeof images);
     huge[4] = 0x10; /* 2^28 rows of 6 bytes: representable, but not in 28 bytes of file */

@@ -180,6 +180,41 @@ Test(program_cache, evicts_the_least_recently_used)
     close_cache();
 }
 
+static void put_old(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    cr_assert_eq(tp_file_write_atomic(path, "x", 1), TPUCL_OK);
+    const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    cr_assert_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+}
+
+static bool is_there(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return tp_file_exists(path);
+}
+
+/* What a crashed writer left behind goes; what others keep in the folder, however old, stays. */
+Test(program_cache, removes_its_own_leftovers_only)
+{
+    static const char *const others[] = {"thesis.tex", "movie.part", "x.clbin.part", ".part"};
+    char leftover[128] = "";
+    open_cache(0);
+    for (int i = 0; i < 64; i++)
+        strcat(leftover, "0");
+    strcat(leftover, ".clbin.123-0-000000001.part");
+    put_old(leftover);
+    for (int i = 0; i < 4; i++)
+        put_old(others[i]);
+    store(1, "abc", 3); /* the first one looks at what is there */
+    cr_assert_not(is_there(leftover));
+    for (int i = 0; i < 4; i++)
+        cr_assert(is_there(others[i]), "%s is gone", others[i]);
+    close_cache();
+}
+
 Test(program_cache, an_unwritable_folder_is_no_error)
 {
     open_cache(0);
