@@ -42,6 +42,7 @@ void tp_params_hash_add(tp_sha256 *hash, const char *name, tp_dtype dtype, const
         float value = element(dtype, data, i);
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
+        if (value != value) bits = 0x7fc00000u; /* which NaN is not defined (docs/precision.md) */
         add_little_endian(hash, bits, 4);
     }
 }
