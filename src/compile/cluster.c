@@ -233,7 +233,7 @@ static void print_nodes(const char *title, const tp_node_list *list, tp_str_buil
 
 tpucl_status tp_fusion_print(const tp_fusion *fusion, tp_str_builder *out)
 {
-    static const char *const kinds[] = {"map", "reduce", "mxu", "window", "all_reduce"};
+    static const char *const kinds[] = {"map", "reduce", "mxu", "window", "memory", "all_reduce"};
     for (size_t i = 0; i < fusion->clusters.count; i++) {
         const tp_cluster *cluster = &fusion->clusters.items[i];
         if (cluster->is_dead) continue;

@@ -309,6 +309,8 @@ static tpucl_status lower_cluster(tp_lowering *l, const tp_cluster *cluster)
         return tp_lower_mxu(l, cluster);
     case TP_CLUSTER_WINDOW:
         return tp_lower_window(l, cluster);
+    case TP_CLUSTER_MEMORY:
+        return tp_lower_memory(l, cluster);
     case TP_CLUSTER_ALL_REDUCE:
     default:
         return lower_all_reduce(l, cluster);

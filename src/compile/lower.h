@@ -56,6 +56,7 @@ const char *tp_lower_label(tp_lowering *lowering, const tp_cluster *cluster);
 
 tpucl_status tp_lower_mxu(tp_lowering *lowering, const tp_cluster *cluster);
 tpucl_status tp_lower_window(tp_lowering *lowering, const tp_cluster *cluster);
+tpucl_status tp_lower_memory(tp_lowering *lowering, const tp_cluster *cluster);
 
 /* Places CORE and REPLICATED buffers by their lifetimes and fills in the reductions of the segments
  * (segment 2 * level + 1 of the builder's program has level's). */

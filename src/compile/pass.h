@@ -27,6 +27,7 @@ typedef enum tp_cluster_kind {
     TP_CLUSTER_REDUCE,    /* heads: reductions of one shape */
     TP_CLUSTER_MXU,       /* heads[0]: the product */
     TP_CLUSTER_WINDOW,    /* heads[0] */
+    TP_CLUSTER_MEMORY,    /* heads[0] */
     TP_CLUSTER_ALL_REDUCE /* heads[0]; no launch: part of the segment's reduction */
 } tp_cluster_kind;
 
@@ -85,6 +86,9 @@ tpucl_status tp_pass_schedule(tp_fusion *fusion);
 tp_vpu_target tp_fusion_target(const tp_fusion *fusion);
 /* Is the node computed by generated code (element-wise, moves, random, iota, scalar constants)? */
 bool tp_fusion_is_fusible(const tp_fusion *fusion, tp_node_id node);
+/* Is operand `input` of this head written by a launch of its own, because all its elements are one
+ * constant? (The zeros that an embedding's gradient is scattered into need no memory.) */
+bool tp_fusion_is_fill(const tp_fusion *fusion, tp_node_id head, int32_t input);
 /* An MXU node's product: batch entries, rows and columns of its result. */
 tpucl_status tp_fusion_product_size(const tp_fusion *fusion, tp_node_id node, int64_t *out_batch,
                                     int64_t *out_m, int64_t *out_n);

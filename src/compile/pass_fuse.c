@@ -167,10 +167,10 @@ static void force_stored(tp_fusion *fusion)
         const tp_op_class op_class = node->def->op_class;
         if (is_port_source(fusion, id)) force(fusion, id);
         if (!fusion->is_live[id]) continue;
-        if (op_class == TP_OP_WINDOW || op_class == TP_OP_COLLECTIVE) {
+        if (op_class == TP_OP_WINDOW || op_class == TP_OP_MEMORY || op_class == TP_OP_COLLECTIVE) {
             force(fusion, id);
             for (int32_t i = 0; i < node->input_count; i++)
-                force(fusion, node->inputs[i]);
+                if (!tp_fusion_is_fill(fusion, id, i)) force(fusion, node->inputs[i]);
             /* Each core brings its own, also when all have the same (see pass_layout). */
             if (op_class == TP_OP_COLLECTIVE) fusion->is_replicated[node->inputs[0]] = false;
         }
@@ -187,7 +187,7 @@ static void gather_uses(fuse_state *state, tp_node_id id)
         const tp_node_id user = fusion->users[u];
         const tp_node *node = tp_graph_node(fusion->graph, user);
         if (node->def->op_class == TP_OP_MXU || node->def->op_class == TP_OP_WINDOW ||
-            node->def->op_class == TP_OP_COLLECTIVE)
+            node->def->op_class == TP_OP_MEMORY || node->def->op_class == TP_OP_COLLECTIVE)
             continue; /* they read memory, which is forced */
         if (node->def->op_class == TP_OP_REDUCE) {
             add_sink(&state->sinks[id], user);
@@ -229,6 +229,9 @@ static tpucl_status add_cluster(tp_fusion *fusion, tp_node_id id)
         break;
     case TP_OP_WINDOW:
         cluster.kind = TP_CLUSTER_WINDOW;
+        break;
+    case TP_OP_MEMORY:
+        cluster.kind = TP_CLUSTER_MEMORY;
         break;
     case TP_OP_COLLECTIVE:
         cluster.kind = TP_CLUSTER_ALL_REDUCE;

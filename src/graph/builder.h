@@ -18,6 +18,7 @@
 #define TP_GRAPH_BUILDER_H
 
 #include "graph/graph.h"
+#include "graph/indexing.h"
 
 /* ---- sources ---- */
 tp_node_id tp_op_constant(tp_graph *graph, tp_dtype dtype, tp_shape shape, const void *data);
@@ -122,6 +123,28 @@ tp_node_id tp_op_select_and_scatter(tp_graph *graph, tp_node_id a, tp_node_id d,
 /* Gradient of the add window: each d goes to all of its window. */
 tp_node_id tp_op_reduce_window_grad(tp_graph *graph, tp_node_id d, tp_shape input_shape,
                                     const tp_window *window);
+
+/* ---- memory and order; indices are s32 or u32 ---- */
+/* StableHLO's gather; slice_sizes: one per dim of the operand; out_of_range "clamp" or "zero". */
+tp_node_id tp_op_gather(tp_graph *graph, tp_node_id operand, tp_node_id indices,
+                        const tp_index_dims *dims, const int64_t *slice_sizes,
+                        const char *out_of_range);
+/* StableHLO's scatter; kind "add", "max", "min" or "replace"; out_of_range "skip" or "clamp". */
+tp_node_id tp_op_scatter(tp_graph *graph, tp_node_id operand, tp_node_id indices,
+                         tp_node_id updates, const tp_index_dims *dims, const char *kind,
+                         const char *out_of_range);
+/* Slices of size 1 along `axis`, which the shape of `indices` takes the place of: embedding look-up
+ * with axis 0. Indices are clamped. */
+tp_node_id tp_op_take(tp_graph *graph, tp_node_id a, tp_node_id indices, int64_t axis);
+/* Element [.., i, ..] of the result is element [.., indices[.., i, ..], ..] of `a`: indices have a's
+ * rank and its dims but for `axis`. Indices are clamped. */
+tp_node_id tp_op_take_along_axis(tp_graph *graph, tp_node_id a, tp_node_id indices, int64_t axis);
+/* The reverse of take_along_axis: updates, of the shape of the indices, go into `a`; indices outside
+ * are skipped. */
+tp_node_id tp_op_put_along_axis(tp_graph *graph, tp_node_id a, tp_node_id indices,
+                                tp_node_id updates, int64_t axis, const char *kind);
+/* [..., depth]: 1 where the last index is that of `indices`, else 0; all 0 for an index outside. */
+tp_node_id tp_op_one_hot(tp_graph *graph, tp_node_id indices, int64_t depth, tp_dtype dtype);
 
 /* ---- MXU; results are f32 ---- */
 typedef struct tp_dot_dims {

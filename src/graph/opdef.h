@@ -14,11 +14,12 @@ typedef enum tp_op_class {
                           stored */
     TP_OP_BROADCAST,   /* broadcast_in_dim */
     TP_OP_RESHAPE,     /* same elements in row-major order */
-    TP_OP_REINDEX,   /* transpose, slice, pad, reverse, concatenate: each result element reads <= 1
+    TP_OP_REINDEX, /* transpose, slice, pad, reverse, concatenate: each result element reads <= 1
                         element of some input */
-    TP_OP_REDUCE,    /* VPU reduction over attr `axes` by attr `kind` */
-    TP_OP_WINDOW,    /* reduce_window and its gradients */
-    TP_OP_MXU,       /* dot_general, convolution and its gradients */
+    TP_OP_REDUCE,  /* VPU reduction over attr `axes` by attr `kind` */
+    TP_OP_WINDOW,  /* reduce_window and its gradients */
+    TP_OP_MEMORY,  /* gather, scatter, dynamic slices, cumulative, sort: own kernels over memory */
+    TP_OP_MXU,     /* dot_general, convolution and its gradients */
     TP_OP_COLLECTIVE /* all_reduce */
 } tp_op_class;
 

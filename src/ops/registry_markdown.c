@@ -20,6 +20,8 @@ static const struct {
      "Each element of the result is an element of an operand, or padding."},
     {TP_OP_REDUCE, "Reductions", "In the VPU's order of summation, see docs/precision.md."},
     {TP_OP_WINDOW, "Windows", "In rising row-major order within each window."},
+    {TP_OP_MEMORY, "Memory and order",
+     "Values go where indices or an order say; what is combined is so in rising order."},
     {TP_OP_MXU, "MXU",
      "Operands f32 or bf16, results f32, in the MXU's order of summation, see docs/precision.md."},
     {TP_OP_COLLECTIVE, "Across cores", "By the balanced tree over core ids."},

@@ -29,7 +29,8 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
     if (!is_verified) return compile_unverified(graph, device, options, out_program);
     TP_TRY(tp_verdicts_open(device, options->cache_folder, options->progress, options->user,
                             &verdicts));
-    tpucl_status status = options->is_fast_math ? TPUCL_OK : tp_verdicts_need_exact(verdicts);
+    tpucl_status status =
+        options->is_fast_math ? TPUCL_OK : tp_verdicts_need_exact(verdicts, graph);
     if (status == TPUCL_OK) {
         const tp_mxu_allow allow = tp_verdicts_allow(verdicts);
         const tp_compile_options compile = {.name = options->name,

@@ -146,6 +146,42 @@ static tpucl_status build_windows(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* Indices are 0 to 9, so that some lie outside. */
+static tpucl_status build_memory(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_index_dims boxes = {
+        .window = {0, 2}, .window_count = 2, .map = {1, 0}, .map_count = 2, .vector_dim = 1};
+    const int64_t slices[] = {2, 3};
+    tp_node_id table = tp_graph_add_input(g, "table", TP_F32, shape_of(2, 8, 37, 0, 0));
+    tp_node_id rows = tp_graph_add_input(g, "rows", TP_S32, shape_of(1, 70, 0, 0, 0));
+    tp_node_id pairs = tp_graph_add_input(g, "pairs", TP_S32, shape_of(2, 9, 2, 0, 0));
+    tp_node_id columns = tp_graph_add_input(g, "columns", TP_S32, shape_of(2, 8, 5, 0, 0));
+    tp_node_id taken = tp_op_take(g, table, rows, 0);
+    tp_node_id box = tp_op_gather(g, table, pairs, &boxes, slices, "zero");
+    tp_node_id along = tp_op_take_along_axis(g, table, columns, 1);
+    tp_graph_add_output(g, "take", taken);
+    tp_graph_add_output(g, "gather", box);
+    tp_graph_add_output(g, "take_along_axis", along);
+    /* the gradient of an embedding */
+    const tp_index_dims embedding = {.window = {1},
+                                     .window_count = 1,
+                                     .collapsed = {0},
+                                     .collapsed_count = 1,
+                                     .map = {0},
+                                     .map_count = 1,
+                                     .vector_dim = 1};
+    tp_node_id zeros = tp_op_fill(g, TP_F32, shape_of(2, 8, 37, 0, 0), 0);
+    tp_graph_add_output(g, "embedding",
+                        tp_op_scatter(g, zeros, rows, taken, &embedding, "add", "clamp"));
+    tp_graph_add_output(g, "scatter", tp_op_scatter(g, table, pairs, box, &boxes, "add", "skip"));
+    tp_graph_add_output(g, "replace", tp_op_put_along_axis(g, table, columns, along, 1, "replace"));
+    tp_graph_add_output(g, "scatter_max",
+                        tp_op_scatter(g, table, pairs, box, &boxes, "max", "clamp"));
+    return finish(g, out_graph);
+}
+
 /* A training step of a model given as the configuration's "model" object. */
 static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
 {
@@ -209,6 +245,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"shapes", build_shapes, 2, 0, 1, false, true},
         {"random numbers", build_random, 3, 2, 2, false, true},
         {"windows", build_windows, 2, 0, 1, false, true},
+        {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},

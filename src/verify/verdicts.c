@@ -13,6 +13,7 @@
 #include "core/json_write.h"
 #include "core/log.h"
 #include "device/program_build.h"
+#include "graph/opdef.h"
 #include "kernel/source.h"
 #include "verify/check.h"
 #include "verify/graph_cases.h"
@@ -228,7 +229,20 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
     return entry.is_allowed;
 }
 
-static tpucl_status judge_generated(tp_verdicts *verdicts, verdict *out)
+static bool has_memory_ops(const tp_graph *graph)
+{
+    for (tp_node_id id = 0; id < graph->node_count; id++)
+        if (tp_graph_node(graph, id)->def->op_class == TP_OP_MEMORY) return true;
+    return false;
+}
+
+/* Of the generator (the quick cases), or of the memory ops: the cases that have them and train nothing. */
+static bool is_wanted(const tp_graph_case *candidate, const tp_graph *graph, bool for_memory)
+{
+    return for_memory ? has_memory_ops(graph) && graph->update_count == 0 : candidate->is_quick;
+}
+
+static tpucl_status judge_cases(tp_verdicts *verdicts, bool for_memory, verdict *out)
 {
     size_t count = 0;
     const tp_graph_case *cases = tp_graph_cases(&count);
@@ -236,32 +250,35 @@ static tpucl_status judge_generated(tp_verdicts *verdicts, verdict *out)
     for (size_t i = 0; i < count && out->is_allowed; i++) {
         tp_graph *graph = NULL;
         tp_check_outcome outcome;
-        if (!cases[i].is_quick) continue;
         const tp_check_graph_options options = {.cores = cases[i].cores,
                                                 .wave_cores = cases[i].wave_cores,
                                                 .steps = cases[i].steps,
                                                 .seed = 17 + i,
                                                 .with_specials = cases[i].with_specials};
         TP_TRY(cases[i].build(&graph));
-        tpucl_status status = tp_check_graph(verdicts->device, graph, &options, &outcome);
+        tpucl_status status = TPUCL_OK;
+        outcome.status = TP_CHECK_PASSED;
+        if (is_wanted(&cases[i], graph, for_memory))
+            status = tp_check_graph(verdicts->device, graph, &options, &outcome);
         tp_graph_destroy(graph);
         TP_TRY(status);
         if (outcome.status == TP_CHECK_PASSED) continue;
         out->is_allowed = false;
         out->is_temporary = outcome.is_temporary;
-        snprintf(out->text, sizeof out->text, "generated kernels: case '%s': %s", cases[i].name,
+        snprintf(out->text, sizeof out->text, "%s kernels: case '%s': %s", out->key, cases[i].name,
                  outcome.reason);
     }
     return TPUCL_OK;
 }
 
-tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts)
+static tpucl_status need(tp_verdicts *verdicts, const char *key, bool for_memory)
 {
-    verdict entry = {.key = "generated"};
+    verdict entry = {0};
+    snprintf(entry.key, sizeof entry.key, "%s", key);
     const verdict *known = find(verdicts, entry.key);
     if (!known) {
         if (verdicts->progress) verdicts->progress(verdicts->user, entry.key, "kernels");
-        TP_TRY(judge_generated(verdicts, &entry));
+        TP_TRY(judge_cases(verdicts, for_memory, &entry));
         keep(verdicts, &entry);
         known = &entry;
     }
@@ -272,6 +289,12 @@ tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts)
         "shows all checks; another driver or device may be right, and \"math\": \"fast\" "
         "runs without the promise",
         tp_device_label(verdicts->device), known->text);
+}
+
+tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph)
+{
+    TP_TRY(need(verdicts, "generated", false));
+    return has_memory_ops(graph) ? need(verdicts, "memory", true) : TPUCL_OK;
 }
 
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)

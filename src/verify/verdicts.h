@@ -19,6 +19,7 @@
 #define TP_VERIFY_VERDICTS_H
 
 #include "device/device.h"
+#include "graph/graph.h"
 #include "kernel/mxu.h"
 
 typedef struct tp_verdicts tp_verdicts;
@@ -35,7 +36,8 @@ void tp_verdicts_close(tp_verdicts *verdicts);
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts);
 
 /* TPUCL_NOT_EXACT, with the check that failed, when the device's generated kernels do not reproduce the
- * reference: the quick cases of verify/graph_cases.h, run when first asked for and kept like any verdict. */
-tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts);
+ * reference: the quick cases of verify/graph_cases.h and, where `graph` has memory ops, those with such ops;
+ * run when first asked for and kept like any verdict. */
+tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph);
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory ops on the default device against the host's evaluation, bit by bit: every case of
+ * memory_cases.h, every dtype, and sizes around those of runs, strips and chunks. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "harness/program_run.h"
+
+#include "ops/registry.h"
+#include "unit/ops/memory_cases.h"
+
+TestSuite(op_memory_device, .timeout = 300);
+
+static tp_graph *begin(void)
+{
+    tp_graph *graph = NULL;
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
+    return graph;
+}
+
+static void output(tp_graph *graph, const char *name, const char *what, tp_node_id node)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s %s", name, what);
+    tp_graph_add_output(graph, text, node);
+}
+
+/* On the device as it is, in waves, and compiled as for a GPU. */
+static void end(tp_graph *graph, int32_t int_limit)
+{
+    cr_assert_eq(tp_graph_check(graph), TPUCL_OK, "%s", tpucl_last_error()->message);
+    program_run_expect_equal(
+        graph,
+        &(program_run_options){.cores = 3, .wave_cores = 2, .seed = 5, .int_limit = int_limit});
+    program_run_expect_equal(
+        graph,
+        &(program_run_options){.cores = 2, .seed = 6, .int_limit = int_limit, .as_gpu = true});
+    tp_graph_destroy(graph);
+}
+
+/* s32 indices from -2 to limit - 3. */
+static tp_node_id shifted_indices(tp_graph *graph, tp_shape shape)
+{
+    const tp_node_id raw = tp_graph_add_input(graph, "indices", TP_S32, shape);
+    return tp_op_subtract(graph, raw, tp_op_fill(graph, TP_S32, shape, 2));
+}
+
+static void check_case(const memory_case *c, tp_dtype dtype)
+{
+    static const char *const kinds[] = {"add", "max", "min", "replace"};
+    tp_graph *g = begin();
+    const tp_node_id x = tp_graph_add_input(g, "x", dtype, c->operand);
+    const tp_node_id u = tp_graph_add_input(g, "u", dtype, c->dense);
+    const tp_node_id at = shifted_indices(g, c->indices);
+    output(g, "gather", "clamp", tp_op_gather(g, x, at, &c->dims, c->slices, "clamp"));
+    output(g, "gather", "zero", tp_op_gather(g, x, at, &c->dims, c->slices, "zero"));
+    for (int kind = dtype == TP_U8 || dtype == TP_PRED ? 3 : 0; kind < 4; ++kind) {
+        output(g, kinds[kind], "clamp", tp_op_scatter(g, x, at, u, &c->dims, kinds[kind], "clamp"));
+        output(g, kinds[kind], "skip", tp_op_scatter(g, x, at, u, &c->dims, kinds[kind], "skip"));
+    }
+    end(g, 12);
+}
+
+Test(op_memory_device, every_case_f32)
+{
+    for (int i = 0; i < MEMORY_CASES; ++i)
+        check_case(&memory_cases[i], TP_F32);
+}
+
+Test(op_memory_device, every_dtype)
+{
+    for (int dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype)
+        if (dtype != TP_F32) check_case(&memory_cases[dtype % MEMORY_CASES], (tp_dtype)dtype);
+}
+
+/* Look-up in a table and its gradient, which is scattered into zeros that need no memory. */
+static void check_embedding(int64_t vocabulary, int64_t width, int64_t count)
+{
+    tp_graph *g = begin();
+    const tp_node_id table =
+        tp_graph_add_input(g, "table", TP_F32, (tp_shape){2, {vocabulary, width}});
+    const tp_node_id d = tp_graph_add_input(g, "d", TP_F32, (tp_shape){2, {count, width}});
+    const tp_node_id at = shifted_indices(g, (tp_shape){1, {count}});
+    const tp_index_dims dims = {.window = {1},
+                                .window_count = 1,
+                                .collapsed = {0},
+                                .collapsed_count = 1,
+                                .map = {0},
+                                .map_count = 1,
+                                .vector_dim = 1};
+    tp_graph_add_output(g, "rows", tp_op_take(g, table, at, 0));
+    const tp_node_id zeros = tp_op_fill(g, TP_F32, (tp_shape){2, {vocabulary, width}}, 0);
+    tp_graph_add_output(g, "gradient", tp_op_scatter(g, zeros, at, d, &dims, "add", "clamp"));
+    tp_graph_add_output(g, "skipped", tp_op_scatter(g, table, at, d, &dims, "add", "skip"));
+    end(g, (int32_t)vocabulary + 5);
+}
+
+Test(op_memory_device, embeddings_of_many_sizes)
+{
+    check_embedding(1, 1, 1);
+    check_embedding(5, 16, 33);
+    check_embedding(50, 17, 32);
+    check_embedding(300, 40, 31);
+    check_embedding(13, 33, 1000);
+    check_embedding(2000, 3, 4097);
+}
+
+/* The fill of an operand that is also an output, or that somebody else reads. */
+Test(op_memory_device, filled_operands)
+{
+    tp_graph *g = begin();
+    const tp_shape shape = {1, {40}};
+    const tp_node_id u = tp_graph_add_input(g, "u", TP_F32, shape);
+    const tp_node_id at = shifted_indices(g, shape);
+    const tp_node_id ones = tp_op_fill(g, TP_F32, shape, 1);
+    tp_graph_add_output(g, "ones", ones);
+    tp_graph_add_output(g, "onto ones", tp_op_put_along_axis(g, ones, at, u, 0, "add"));
+    tp_graph_add_output(g, "sum", tp_op_add(g, ones, u));
+    const tp_node_id scalar = tp_op_fill(g, TP_BF16, (tp_shape){1, {1}}, 3);
+    tp_graph_add_output(
+        g, "one element",
+        tp_op_put_along_axis(g, scalar, tp_op_fill(g, TP_S32, (tp_shape){1, {1}}, 0),
+                             tp_op_fill(g, TP_BF16, (tp_shape){1, {1}}, 2), 0, "add"));
+    end(g, 45);
+}
