@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS).
+# What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS,
+# libzip, libhdf5).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -14,4 +15,30 @@ set(TPUCL_HAVE_OPENBLAS OFF)
 if(TPUCL_WITH_OPENBLAS)
     pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
     set(TPUCL_HAVE_OPENBLAS ${OPENBLAS_FOUND})
+endif()
+set(TPUCL_HAVE_LIBZIP OFF)
+if(TPUCL_WITH_LIBZIP)
+    pkg_check_modules(LIBZIP IMPORTED_TARGET libzip)
+    set(TPUCL_HAVE_LIBZIP ${LIBZIP_FOUND})
+endif()
+# Debian installs several builds of HDF5 side by side; other systems have one.
+set(TPUCL_HAVE_HDF5 OFF)
+if(TPUCL_WITH_HDF5)
+    pkg_search_module(HDF5 IMPORTED_TARGET hdf5-serial hdf5)
+    find_library(TPUCL_HDF5_HL_LIBRARY NAMES hdf5_hl hdf5_serial_hl HINTS ${HDF5_LIBRARY_DIRS})
+    if(HDF5_FOUND AND TPUCL_HDF5_HL_LIBRARY)
+        set(TPUCL_HAVE_HDF5 ON)
+    endif()
+endif()
+
+# Optional libraries that the library is linked with, for all targets made of its objects.
+set(TPUCL_OPTIONAL_LIBRARIES)
+if(TPUCL_HAVE_OPENBLAS)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::OPENBLAS)
+endif()
+if(TPUCL_HAVE_LIBZIP)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::LIBZIP)
+endif()
+if(TPUCL_HAVE_HDF5)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES ${TPUCL_HDF5_HL_LIBRARY} PkgConfig::HDF5)
 endif()

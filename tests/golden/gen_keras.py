@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Small files of every kind that Keras writes, for the tests of the importer, and what Keras predicts with them.
+#   tests/golden/gen_keras.py                 (needs keras 3 with a back end)
+#   tests/golden/gen_keras.py --old           (needs tf_keras, which is Keras 2: files with the older schema)
+# Weights follow a formula instead of a random generator, so that tests know them: element i of the n-th of
+# model.weights is ((7 i + 3 n) mod 13 - 6) / 16, and its absolute value + 1/2 for moving variances.
+# Inputs: element i is ((5 i) mod 11 - 5) / 8; class numbers are (5 i) mod 11.
+import json
+import os
+import sys
+import zipfile
+
+import numpy as np
+
+OLD = "--old" in sys.argv
+if OLD:
+    import tf_keras as keras
+else:
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    import keras
+L = keras.layers
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keras")
+
+
+def fill(model):
+    for n, w in enumerate(model.weights):
+        v = (((7 * np.arange(np.prod(w.shape)) + 3 * n) % 13 - 6) / 16).reshape(w.shape)
+        w.assign(np.abs(v) + 0.5 if "moving_variance" in w.name else v)
+
+
+def example(shape, is_integer, count=3):
+    i = np.arange(count * np.prod(shape)) * 5 % 11
+    return (i.astype("int32") if is_integer else ((i - 5) / 8).astype("float32")).reshape((count, *shape))
+
+
+def mlp():
+    model = keras.Sequential([L.Input((4, 3)), L.Flatten(), L.Dense(5, activation="relu"), L.BatchNormalization(),
+                              L.Dropout(0.25), L.Dense(3, activation="softmax", name="classes")], name="mlp")
+    model.compile(keras.optimizers.Adam(0.002), "sparse_categorical_crossentropy", ["accuracy"])
+    return model
+
+
+def shared():
+    enc_in = L.Input((6,), name="enc_in")
+    y = L.Dense(4, activation="relu", name="proj")(enc_in)
+    encoder = keras.Model(enc_in, L.BatchNormalization(name="norm")(y), name="encoder")
+    head = keras.Sequential([L.Input((12,)), L.Dense(3, activation="tanh")], name="head")
+    a, b = L.Input((6,), name="a"), L.Input((6,), name="b")
+    both = L.Dense(4, use_bias=False, name="both")
+    x = L.Add(name="sum")([encoder(a), encoder(b)])
+    y = L.Concatenate(name="cat")([both(a), both(b), x])
+    model = keras.Model([a, b], L.Dense(2, name="out")(head(y)), name="shared")
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), "mse")
+    return model
+
+
+def conv():
+    x = inputs = L.Input((6, 6, 2), name="image")
+    x = L.Conv2D(3, 3, padding="same", use_bias=False, name="conv")(x)
+    x = L.BatchNormalization(epsilon=1.001e-5, name="bn")(x)
+    x = L.Activation("relu", name="relu")(x)
+    x = L.MaxPooling2D(name="pool")(x)
+    x = L.GlobalAveragePooling2D(name="mean")(x)
+    model = keras.Model(inputs, L.Dense(4, name="logits")(x), name="conv")
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.05), loss, ["accuracy"])
+    return model
+
+
+def lstm():
+    model = keras.Sequential([L.Input((5,), dtype="int32"), L.Embedding(11, 4), L.LSTM(3), L.Dense(2)], name="lstm")
+    model.compile("adam", "mse")
+    return model
+
+
+def bidirectional():
+    x = inputs = L.Input((5, 3))
+    x = L.Bidirectional(L.GRU(2, return_sequences=True), name="both_ways")(x)
+    x = L.TimeDistributed(L.Dense(3), name="each")(x)
+    x = L.MultiHeadAttention(2, 2, name="attention")(x, x)
+    x = L.GlobalAveragePooling1D(name="mean")(x)
+    return keras.Model(inputs, L.Dense(2, name="out")(x), name="sequence")
+
+
+def custom():
+    x = inputs = L.Input((4,), name="x")
+    x = L.Lambda(lambda t: t * 2, name="double")(x)
+
+    class Odd(L.Layer):
+        def call(self, t):
+            return t
+
+    x = Odd(name="odd")(x)
+    x = L.Lambda(lambda t: t + 1, name="more")(x)
+    return keras.Model(inputs, L.Dense(1, name="out")(x), name="custom")
+
+
+def deflate(path):
+    """The same archive with deflated entries, to keep the tree small; Keras reads it as well."""
+    with zipfile.ZipFile(path) as z:
+        members = [(i, z.read(i)) for i in z.infolist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
+        for info, data in members:
+            z.writestr(info.filename, data)
+
+
+def save(model, name, kinds):
+    fill(model)
+    path = os.path.join(HERE, name)
+    if "keras" in kinds or "deflated" in kinds:
+        model.save(path + ".keras")
+    if "deflated" in kinds:
+        deflate(path + ".keras")
+    if "h5" in kinds:
+        model.save(path + ".h5", include_optimizer="shared" not in name)
+    if "json" in kinds:
+        config = json.loads(model.to_json())
+        for layer in config["config"]["layers"]:
+            if layer["class_name"] == "Lambda":
+                layer["config"]["function"]["config"]["code"] = "4wAA"  # byte code, with the path of this file
+        with open(path + ".json", "w") as f:
+            json.dump(config, f)
+    if "weights" in kinds:
+        model.save_weights(path + ".weights.h5")
+    if "shards" in kinds:
+        model.save_weights(path + "_sharded.weights.json", max_shard_size=3e-7)
+    inputs = [example(i.shape[1:], "int" in str(i.dtype)) for i in model.inputs]
+    return {"prediction": np.asarray(model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0),
+                                     "float64").round(9).tolist()}
+
+
+def small_half():
+    """One layer in pure bfloat16: how Keras stores such weights."""
+    model = keras.Sequential([L.Input((3,)), L.Dense(2, dtype="bfloat16", name="half")], name="half")
+    return model
+
+
+if OLD:
+    models = [(shared, "old_shared", ["h5"]), (lstm, "old_lstm", ["h5"]), (mlp, "old_mlp", ["keras"])]
+else:
+    models = [(mlp, "mlp", ["keras", "h5", "json", "weights", "shards"]), (shared, "shared", ["deflated"]),
+              (conv, "conv", ["deflated"]), (lstm, "lstm", ["keras"]), (bidirectional, "sequence", ["deflated"]),
+              (custom, "custom", ["json"]), (small_half, "half", ["weights"])]
+os.makedirs(HERE, exist_ok=True)
+results = {name: save(make(), name, kinds) for make, name, kinds in models}
+file = os.path.join(HERE, "old_predictions.json" if OLD else "predictions.json")
+with open(file, "w") as f:
+    json.dump(results, f, indent=1)
+    f.write("\n")
