@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "graph/attrs.h"
+#include "graph/hex_float.h"
 #include "num/bf16.h"
 
 typedef struct tp_vpu_memo {
@@ -152,7 +153,9 @@ static const char *literal(tp_arena *arena, tp_dtype dtype, const void *data)
     const float value = tp_f32_from_bits(bits);
     if ((bits & 0x7f800000u) == 0x7f800000u)
         return tp_arena_printf(arena, "(VF)(as_float(0x%08xu))", (unsigned)bits);
-    return tp_arena_printf(arena, "(VF)(%af)", (double)value);
+    char text[TP_HEX_FLOAT_BYTES];
+    tp_hex_float_format((double)value, text);
+    return tp_arena_printf(arena, "(VF)(%sf)", text);
 }
 
 static tpucl_status eval_source(tp_vpu_ir *ir, tp_node_id id, const tp_ix *tuple,

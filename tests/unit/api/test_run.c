@@ -2,6 +2,7 @@
  * Runs through the public calls: stopped and gone on with, asked for what they cannot do, options that
  * are wrong. On the default device and in the reference interpreter. */
 #include <criterion/criterion.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,4 +139,41 @@ Test(run, what_cannot_be_is_refused_before_anything_is_trained)
     cr_assert_eq(tpucl_run_train(run, &callbacks, NULL), TPUCL_UNSUPPORTED);
     cr_assert_neq(access("out", F_OK), 0, "a folder was left behind");
     tpucl_run_destroy(run);
+}
+
+/* One epoch of a model with constants that need digits behind the point. */
+static void train_with_constants(char out_digest[65])
+{
+    static const char *const overrides[] = {
+        "epochs=1", "data.scale=0.37",
+        "model={\"layers\": [{\"type\": \"Rescaling\", \"scale\": 0.3, \"offset\": 0.7},"
+        " {\"type\": \"Dense\", \"units\": 2, \"activation\": \"selu\"}]}"};
+    tpucl_run *run = NULL;
+    tpucl_run_result result;
+    char *json = NULL;
+    tpucl_run_options options = tpucl_run_options_default();
+    options.config_text = config;
+    options.overrides = overrides;
+    options.override_count = 3;
+    cr_assert_eq(tpucl_run_create(&options, &run), TPUCL_OK, "%s", tpucl_last_error()->message);
+    cr_assert_eq(tpucl_run_train(run, NULL, &result), TPUCL_OK, "%s", tpucl_last_error()->message);
+    cr_assert_eq(tpucl_run_result_json(run, &json), TPUCL_OK);
+    cr_assert(strstr(json, "\"accuracy\": 0.5"), "%s", json);
+    memcpy(out_digest, result.params_sha256, 65);
+    tpucl_free(json);
+    tpucl_run_destroy(run);
+}
+
+/* A program with windows sets the user's locale, and a third of the world writes 1,5. */
+Test(run, a_decimal_comma_changes_nothing)
+{
+    char expected[65], found[65];
+    train_with_constants(expected);
+    cr_assert_eq(setenv("LOCPATH", folder, 1), 0);
+    if (system("localedef -i de_DE -f UTF-8 ./de_DE.utf8 2>/dev/null") != 0 ||
+        !setlocale(LC_ALL, "de_DE.utf8"))
+        cr_skip_test("there is no locale with a decimal comma");
+    cr_assert_str_eq(localeconv()->decimal_point, ",");
+    train_with_constants(found);
+    cr_assert_str_eq(found, expected);
 }
