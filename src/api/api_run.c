@@ -49,7 +49,9 @@ static tpucl_status fill_info(tpucl_run *run)
 {
     const tp_config *config = tp_session_config(run->session);
     const tp_core_map *map = tp_session_core_map(run->session);
-    static const char *const optimizers[] = {"SGD", "Adam"}; /* tp_config_optimizer */
+#define NAME(id, symbol, name, keys) name,
+    static const char *const optimizers[] = {TP_OPTIMIZER_LIST(NAME)};
+#undef NAME
     tp_session_info session;
     tp_session_get_info(run->session, &session);
     run->info = (tpucl_run_info){

@@ -7,6 +7,7 @@
 #include "core/problems.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
+#include "optim/clip.h"
 
 static void check_groups(tp_problems *problems, const tp_cross_shard *cross_shard, uint8_t *seen)
 {
@@ -75,8 +76,13 @@ void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
     for (int32_t i = 0; i < count; i++) {
         summed[i] = gradients[i];
         if (summed[i].gradient != TP_NO_NODE)
-            summed[i].gradient = tp_op_all_reduce(graph, summed[i].gradient);
+            summed[i].gradient = tp_op_convert(graph, summed[i].gradient, TP_F32);
     }
+    if (tp_optim_clips(config) && config->clip_at == TP_CLIP_PER_REPLICA)
+        tp_optim_clip(graph, config, summed, count);
+    for (int32_t i = 0; i < count; i++)
+        if (summed[i].gradient != TP_NO_NODE)
+            summed[i].gradient = tp_op_all_reduce(graph, summed[i].gradient);
     tp_optim_apply(graph, config, summed, count);
 }
 

@@ -6,7 +6,9 @@
  * Here every core's loss is sum(weight * example loss) / (sum of weights over the group's cores), so the
  * sum over cores already is the mean over the group's batch, for any split and padding; MEAN scales it by
  * 1, SUM by the number of shards in the group. With equal shards both equal TensorFlow's.
- * Gradients that a user clips before they are summed are therefore 1/shards of the mean gradient's size.
+ * Gradients that are clipped before they are summed (TP_CLIP_PER_REPLICA, what a user of TensorFlow's
+ * optimizer does between compute_gradients and apply_gradients) are therefore about 1/shards of the mean
+ * gradient's size with MEAN, so that a threshold is reached that much later.
  */
 #ifndef TP_OPTIM_CROSS_SHARD_H
 #define TP_OPTIM_CROSS_SHARD_H
@@ -40,7 +42,7 @@ int64_t tp_cross_shard_group_size(const tp_cross_shard *cross_shard);
 /* Factor for a core's loss before it is differentiated: 1 for MEAN, the group's size for SUM. */
 double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard);
 
-/* all_reduce of every gradient (f32), then tp_optim_apply. Gradients that are TP_NO_NODE stay so. */
+/* Clips per replica where the configuration says so; all_reduce of every gradient (in f32), then tp_optim_apply. Gradients that are TP_NO_NODE stay so. */
 void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
                           const tp_optim_gradient *gradients, int32_t count);
 

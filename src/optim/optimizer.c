@@ -1,158 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SGD, momentum and Adam as graph nodes: see optimizer.h.
+ * A step of any optimizer: see optimizer.h for its order.
  */
 #include "optim/optimizer.h"
 
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include "core/problems.h"
-#include "graph/builder.h"
+#include "optim/clip.h"
+#include "optim/update.h"
+
+static const tp_optim_def *const defs[] = {
+#define DEF(id, symbol, name, keys) &tp_optim_##symbol,
+    TP_OPTIMIZER_LIST(DEF)
+#undef DEF
+};
+
+static const char *const default_keys[] = {
+#define KEYS(id, symbol, name, keys) keys,
+    TP_OPTIMIZER_LIST(KEYS)
+#undef KEYS
+};
+
+/* TP_OPTIMIZER_KEYS as data. */
+typedef struct param {
+    const char *name;
+    size_t offset; /* in tp_optim_config */
+    bool is_flag;
+    double low, high;
+    int open; /* 'l', 'h' or 0: the end that is left out */
+} param;
+
+static const param params[] = {
+#define NUMBER(field, low, high, open, meaning)                                                    \
+    {#field, offsetof(tp_optim_config, field), false, low, high, open},
+#define FLAG(field, meaning) {#field, offsetof(tp_optim_config, field), true, 0, 1, 0},
+    TP_OPTIMIZER_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+};
+enum { PARAM_COUNT = sizeof params / sizeof params[0] };
+
+static void set(tp_optim_config *config, const param *p, double value)
+{
+    char *field = (char *)config + p->offset;
+    if (p->is_flag)
+        *(bool *)field = value != 0;
+    else
+        *(double *)(void *)field = value;
+}
 
 const char *tp_optim_name(tp_optim_kind kind)
 {
-    return kind == TP_OPTIM_ADAM ? "adam" : "sgd";
+    return defs[kind]->scope;
 }
 
 tp_optim_config tp_optim_defaults(tp_optim_kind kind)
 {
-    return (tp_optim_config){.kind = kind,
-                             .learning_rate = kind == TP_OPTIM_ADAM ? 0.001 : 0.01,
-                             .beta_1 = 0.9,
-                             .beta_2 = 0.999,
-                             .epsilon = 1e-7};
+    tp_optim_config config = {.kind = kind, .ema_momentum = 0.99};
+    for (int i = 0; i < PARAM_COUNT; i++) {
+        double value;
+        if (tp_choice_number(default_keys[kind], params[i].name, &value))
+            set(&config, &params[i], value);
+    }
+    return config;
 }
 
-static void check_unit(tp_problems *problems, const char *name, double value)
+static void check_range(tp_problems *problems, const tp_optim_config *config, const param *p)
 {
-    if (!(value >= 0.0 && value < 1.0))
-        tp_problems_add(problems, "'%s' is %g, expected 0 or more and less than 1", name, value);
+    const double value = *(const double *)(const void *)((const char *)config + p->offset);
+    const bool above = p->open == 'l' ? value > p->low : value >= p->low;
+    const bool below = p->open == 'h' ? value < p->high : value <= p->high;
+    if (above && below) return;
+    tp_problems_add(problems, "'%s' is %g, expected %s%g and %s%g", p->name, value,
+                    p->open == 'l' ? "more than " : "at least ", p->low,
+                    p->open == 'h' ? "less than " : "at most ", p->high);
 }
 
-static void check_positive(tp_problems *problems, const char *name, double value)
+static void check_common(tp_problems *problems, const tp_optim_config *config)
 {
-    if (!(value > 0.0 && value <= 1e30))
-        tp_problems_add(problems, "'%s' is %g, expected more than 0", name, value);
+    if ((config->clipnorm > 0) + (config->clipvalue > 0) + (config->global_clipnorm > 0) > 1)
+        tp_problems_add(problems, "of 'clipnorm', 'clipvalue' and 'global_clipnorm' at most one "
+                                  "may be given");
+    if (config->use_ema && !(config->ema_momentum >= 0 && config->ema_momentum <= 1))
+        tp_problems_add(problems, "'ema_momentum' is %g, expected 0 to 1", config->ema_momentum);
+    if (config->ema_overwrite_frequency < 0 || config->ema_overwrite_frequency > INT32_MAX)
+        tp_problems_add(problems, "'ema_overwrite_frequency' is %lld, expected 0 to %d",
+                        (long long)config->ema_overwrite_frequency, INT32_MAX);
 }
 
 tpucl_status tp_optim_check(const tp_optim_config *config)
 {
     tp_problems problems = {0};
-    check_positive(&problems, "learning_rate", config->learning_rate);
-    if (config->kind == TP_OPTIM_ADAM) {
-        check_unit(&problems, "beta_1", config->beta_1);
-        check_unit(&problems, "beta_2", config->beta_2);
-        check_positive(&problems, "epsilon", config->epsilon);
-    } else {
-        check_unit(&problems, "momentum", config->momentum);
-        if (config->nesterov && config->momentum == 0.0)
-            tp_problems_add(&problems, "'nesterov' needs a 'momentum' above 0");
+    for (int i = 0; i < PARAM_COUNT; i++) {
+        double fallback;
+        const bool is_ours =
+            tp_choice_number(default_keys[config->kind], params[i].name, &fallback);
+        const bool may_be_none = params[i].offset == offsetof(tp_optim_config, weight_decay) &&
+                                 isnan(config->weight_decay);
+        if (is_ours && !params[i].is_flag && !may_be_none)
+            check_range(&problems, config, &params[i]);
     }
+    if (config->nesterov && config->momentum == 0.0)
+        tp_problems_add(&problems, "'nesterov' needs a 'momentum' above 0");
+    check_common(&problems, config);
     return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, "the optimizer");
 }
 
-/* What the update of every variable uses. */
-typedef struct update_context {
-    tp_graph *graph;
-    const tp_optim_config *config;
-    tp_node_id learning_rate; /* f32 [] */
-    tp_node_id alpha;         /* Adam: f32 [] */
-} update_context;
+/* ---- the step ---- */
 
-static tp_node_id scalar(tp_graph *graph, double value)
+static tp_node_id learning_rate(tp_graph *graph, const tp_optim_config *config, tp_node_id step)
 {
-    return tp_op_scalar(graph, TP_F32, value);
+    const tp_node_id base = tp_op_scalar(graph, TP_F32, config->learning_rate);
+    return config->schedule ? config->schedule(graph, step, base, config->schedule_user) : base;
 }
 
-static tp_node_id learning_rate(tp_graph *graph, const tp_optim_config *config)
+static bool is_excluded(const tp_optim_config *config, const char *name)
 {
-    const tp_node_id base = scalar(graph, config->learning_rate);
-    if (!config->schedule) return base;
-    return config->schedule(graph, tp_op_step(graph), base, config->schedule_user);
+    for (int32_t i = 0; i < config->excluded_count; i++)
+        if (strstr(name, config->excluded[i])) return true;
+    return false;
 }
 
-/* A slot of zeros beside variable `of`. Returns its node. */
-static tp_node_id add_slot(tp_graph *graph, const tp_variable *of, const char *name)
+/* w - w * weight_decay * lr, where that applies. */
+static tp_node_id decayed(const tp_optim_update *u, const tp_optim_target *target)
 {
-    char *full = tp_arena_printf(graph->arena, "%s/%s", of->name, name);
-    if (!full) return tp_graph_keep_error(graph);
-    const tp_variable slot = {
-        .name = full, .dtype = TP_F32, .shape = of->shape, .init = TP_INIT_ZEROS};
-    return tp_graph_add_variable(graph, &slot);
+    const double decay = u->config->weight_decay;
+    if (!(decay > 0) || target->is_excluded || defs[u->config->kind]->decays_itself)
+        return target->weight;
+    const tp_node_id share = tp_op_multiply(u->graph, target->weight, tp_optim_scalar(u, decay));
+    return tp_op_subtract(u->graph, target->weight,
+                          tp_op_multiply(u->graph, share, u->learning_rate));
 }
 
-static tp_node_id update_sgd(const update_context *u, tp_variable variable, tp_node_id g)
+/* Keeps the average of w; gives what w becomes. */
+static tp_node_id averaged(const tp_optim_update *u, const tp_optim_target *target, tp_node_id w)
 {
     tp_graph *graph = u->graph;
-    const tp_node_id w = variable.node;
-    const tp_node_id step = tp_op_multiply(graph, u->learning_rate, g);
-    if (u->config->momentum == 0.0) return tp_op_subtract(graph, w, step);
-
-    const tp_node_id momentum = scalar(graph, u->config->momentum);
-    const tp_node_id slot = add_slot(graph, &variable, "momentum");
-    const tp_node_id v = tp_op_subtract(graph, tp_op_multiply(graph, momentum, slot), step);
-    tp_graph_add_update(graph, slot, v);
-    if (!u->config->nesterov) return tp_op_add(graph, w, v);
-    const tp_node_id ahead = tp_op_subtract(graph, tp_op_multiply(graph, momentum, v), step);
-    return tp_op_add(graph, w, ahead);
+    const tp_optim_config *config = u->config;
+    const tp_node_id slot = tp_optim_add_slot(u, target, "average", 0);
+    const tp_node_id one = tp_optim_scalar(u, 1.0), none = tp_op_scalar(graph, TP_S32, 0);
+    const tp_node_id momentum =
+        tp_op_select(graph, tp_op_compare(graph, "NE", u->step, none),
+                     tp_optim_scalar(u, config->ema_momentum), tp_optim_scalar(u, 0.0));
+    const tp_node_id average =
+        tp_op_add(graph, tp_op_multiply(graph, momentum, slot),
+                  tp_op_multiply(graph, tp_op_subtract(graph, one, momentum), w));
+    tp_graph_add_update(graph, slot, average);
+    if (config->ema_overwrite_frequency == 0) return w;
+    const tp_node_id period = tp_op_scalar(graph, TP_S32, (double)config->ema_overwrite_frequency);
+    const tp_node_id next = tp_op_add_scalar(graph, u->step, 1);
+    const tp_node_id is_due =
+        tp_op_compare(graph, "EQ", tp_op_remainder(graph, next, period), none);
+    return tp_op_select(graph, is_due, average, w);
 }
 
-/* slot + (target - slot) * (1 - beta), kept in the slot. */
-static tp_node_id moving_average(tp_graph *graph, tp_node_id slot, tp_node_id target, double beta)
-{
-    const tp_node_id distance = tp_op_subtract(graph, target, slot);
-    const tp_node_id step = tp_op_multiply(graph, distance, scalar(graph, 1.0 - beta));
-    const tp_node_id value = tp_op_add(graph, slot, step);
-    tp_graph_add_update(graph, slot, value);
-    return value;
-}
-
-static tp_node_id update_adam(const update_context *u, tp_variable variable, tp_node_id g)
+static void update_variable(const tp_optim_update *u, int32_t index, tp_node_id gradient)
 {
     tp_graph *graph = u->graph;
-    const tp_node_id m_slot = add_slot(graph, &variable, "momentum");
-    const tp_node_id v_slot = add_slot(graph, &variable, "velocity");
-    const tp_node_id m = moving_average(graph, m_slot, g, u->config->beta_1);
-    const tp_node_id v =
-        moving_average(graph, v_slot, tp_op_multiply(graph, g, g), u->config->beta_2);
-    const tp_node_id below =
-        tp_op_add(graph, tp_op_sqrt(graph, v), scalar(graph, u->config->epsilon));
-    const tp_node_id step = tp_op_divide(graph, tp_op_multiply(graph, m, u->alpha), below);
-    return tp_op_subtract(graph, variable.node, step);
+    tp_optim_target target = {.variable = graph->variables[index]};
+    const tp_node_id g = tp_op_convert(graph, gradient, TP_F32);
+    target.is_excluded = is_excluded(u->config, target.variable.name);
+    target.weight = tp_op_convert(graph, target.variable.node, TP_F32);
+    target.weight = decayed(u, &target);
+    tp_node_id w = defs[u->config->kind]->apply(u, &target, g);
+    if (u->config->use_ema) w = averaged(u, &target, w);
+    tp_graph_add_update(graph, target.variable.node,
+                        tp_op_convert(graph, w, target.variable.dtype));
 }
 
-/* A scalar variable that reads beta^t in step t = 1, 2, ... */
-static tp_node_id beta_power(tp_graph *graph, const char *name, double beta)
+/* The gradients as f32, clipped; NULL when there is no memory. */
+static tp_optim_gradient *clipped(tp_graph *graph, const tp_optim_config *config,
+                                  const tp_optim_gradient *gradients, int32_t count)
 {
-    const tp_variable variable = {
-        .name = name, .dtype = TP_F32, .init = TP_INIT_CONSTANT, .init_a = beta};
-    const tp_node_id power = tp_graph_add_variable(graph, &variable);
-    tp_graph_add_update(graph, power, tp_op_multiply(graph, power, scalar(graph, beta)));
-    return power;
-}
-
-/* lr * sqrt(1 - beta_2^t) / (1 - beta_1^t) */
-static tp_node_id adam_alpha(tp_graph *graph, const tp_optim_config *config, tp_node_id lr)
-{
-    const tp_node_id power_1 = beta_power(graph, "beta_1_power", config->beta_1);
-    const tp_node_id power_2 = beta_power(graph, "beta_2_power", config->beta_2);
-    const tp_node_id one = scalar(graph, 1.0);
-    const tp_node_id root = tp_op_sqrt(graph, tp_op_subtract(graph, one, power_2));
-    return tp_op_divide(graph, tp_op_multiply(graph, lr, root),
-                        tp_op_subtract(graph, one, power_1));
+    tp_optim_gradient *out = tp_arena_alloc_array(graph->arena, (size_t)count, sizeof *out);
+    if (!out) {
+        tp_graph_keep_error(graph);
+        return NULL;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        out[i] = gradients[i];
+        if (out[i].gradient != TP_NO_NODE)
+            out[i].gradient = tp_op_convert(graph, out[i].gradient, TP_F32);
+    }
+    tp_optim_clip(graph, config, out, count);
+    return out;
 }
 
 void tp_optim_apply(tp_graph *graph, const tp_optim_config *config,
                     const tp_optim_gradient *gradients, int32_t count)
 {
-    const char *outer = tp_graph_push_scope(graph, tp_optim_name(config->kind));
-    update_context u = {.graph = graph, .config = config};
-    u.learning_rate = learning_rate(graph, config);
-    if (config->kind == TP_OPTIM_ADAM) u.alpha = adam_alpha(graph, config, u.learning_rate);
-    for (int32_t i = 0; i < count; i++) {
-        if (gradients[i].gradient == TP_NO_NODE) continue;
-        const tp_variable variable = graph->variables[gradients[i].variable];
-        const tp_node_id value = config->kind == TP_OPTIM_ADAM
-                                     ? update_adam(&u, variable, gradients[i].gradient)
-                                     : update_sgd(&u, variable, gradients[i].gradient);
-        tp_graph_add_update(graph, variable.node, value);
-    }
+    const tp_optim_def *def = defs[config->kind];
+    const char *outer = tp_graph_push_scope(graph, def->scope);
+    tp_optim_update u = {.graph = graph, .config = config, .step = tp_op_step(graph)};
+    if (tp_optim_clips(config) && config->clip_at == TP_CLIP_AFTER_SUM)
+        gradients = clipped(graph, config, gradients, count);
+    u.learning_rate = learning_rate(graph, config, u.step);
+    if (def->begin) def->begin(&u);
+    for (int32_t i = 0; gradients && i < count; i++)
+        if (gradients[i].gradient != TP_NO_NODE)
+            update_variable(&u, gradients[i].variable, gradients[i].gradient);
     tp_graph_pop_scope(graph, outer);
+}
+
+bool tp_optim_average_name(tp_optim_kind kind, const char *variable, char *out, size_t size)
+{
+    const int length = snprintf(out, size, "%s/%s/average", defs[kind]->scope, variable);
+    return length >= 0 && (size_t)length < size;
 }

@@ -2,6 +2,7 @@
  * Run configurations: defaults, file, overrides, and what the topology decides. */
 #include "topo/config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/alloc.h"
@@ -109,23 +110,112 @@ static void refuse_if(bool wrong, const char *key, const char *belongs_to, const
     if (wrong) tp_problems_add(problems, "'%s' belongs to %s, but %s", key, belongs_to, chosen);
 }
 
-/* Values that mean nothing together with others are refused: they would be believed to do something. Those
- * at their defaults pass, so that a configuration that was written out can be read again. */
+/* "SGD, RMSprop": the choices that have the key, in `out`. */
+static void list_owners(const tp_config_choice *choice, const char *part, char *out, size_t size)
+{
+    size_t length = 0, unused;
+    out[0] = '\0';
+    for (size_t i = 0; choice->names[i] && length < size; i++)
+        if (tp_choice_find(choice->keys[i], part, &unused))
+            length += (size_t)snprintf(out + length, size - length, "%s%s", length ? ", " : "",
+                                       choice->names[i]);
+}
+
+/* Whether the field has a value that says something. */
+static bool is_set(const tp_config *config, const tp_config_key *key)
+{
+    const void *field = (const char *)config + key->offset;
+    return key->type == TP_CONFIG_BOOL ? *(const bool *)field
+                                       : config->store->given[key - tp_config_keys];
+}
+
+/* What was chosen under the choice's name key; -1: nothing yet. */
+static int32_t chosen(const tp_config *config, const tp_config_choice *choice)
+{
+    const int index = tp_config_find_name_key(choice->prefix);
+    const tp_config_key *key = &tp_config_keys[index];
+    if (!key->fallback && !config->store->given[index]) return -1;
+    return *(const int32_t *)(const void *)((const char *)config + key->offset);
+}
+
+/* A key that depends on what was chosen by name takes the default of that choice, or is refused when the
+ * choice has no such key: it would be believed to do something. */
+static tpucl_status settle_choices(tp_config *config, tp_problems *problems)
+{
+    for (const tp_config_key *key = tp_config_keys; key->path; key++) {
+        const char *part;
+        const tp_config_choice *choice = tp_config_find_choice(key->path, &part);
+        const int32_t index = choice ? chosen(config, choice) : -1;
+        if (index < 0) continue;
+        size_t length;
+        const char *value = tp_choice_find(choice->keys[index], part, &length);
+        if (value && !config->store->given[key - tp_config_keys]) {
+            tp_json_document *document;
+            TP_TRY(tp_json_parse(value, length, key->path, &document));
+            tpucl_status status =
+                tp_config_read_value(config, key, tp_json_root(document), problems);
+            tp_json_destroy(document);
+            TP_TRY(status);
+        } else if (!value && is_set(config, key)) {
+            char owners[256];
+            list_owners(choice, part, owners, sizeof owners);
+            tp_problems_add(problems, "'%s' belongs to %s, but '%sname' is '%s'", key->path, owners,
+                            choice->prefix, choice->names[index]);
+        }
+    }
+    return TPUCL_OK;
+}
+
+static bool has(double value)
+{
+    return value > 0; /* not NaN */
+}
+
+static void check_schedule(const tp_config *config, tp_problems *problems)
+{
+    const bool warms_up = config->optimizer.schedule.warmup_steps > 0;
+    if (warms_up != !isnan(config->optimizer.schedule.warmup_target))
+        tp_problems_add(problems, "'optimizer.schedule.warmup_steps' and "
+                                  "'optimizer.schedule.warmup_target' go together, found one");
+    switch ((tp_config_schedule)config->optimizer.schedule.name) {
+    case TP_SCHEDULE_EXPONENTIAL:
+    case TP_SCHEDULE_INVERSE_TIME:
+        if (!has(config->optimizer.schedule.decay_rate))
+            tp_problems_add(problems, "'optimizer.schedule.decay_rate' is missing, expected a "
+                                      "number above 0");
+        break;
+    case TP_SCHEDULE_COSINE_RESTARTS:
+        if (!config->optimizer.schedule.first_decay_steps)
+            tp_problems_add(problems, "'optimizer.schedule.first_decay_steps' is missing");
+        break;
+    case TP_SCHEDULE_PIECEWISE:
+        if (config->optimizer.schedule.boundaries.count < 1 ||
+            config->optimizer.schedule.values.count !=
+                config->optimizer.schedule.boundaries.count + 1)
+            tp_problems_add(problems,
+                            "'optimizer.schedule.values' has %zu numbers and "
+                            "'optimizer.schedule.boundaries' %zu: expected boundaries, and one "
+                            "value more",
+                            config->optimizer.schedule.values.count,
+                            config->optimizer.schedule.boundaries.count);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Values that mean nothing together with others are refused. Those at their defaults pass, so that a
+ * configuration that was written out can be read again. */
 static void check_together(const tp_config *config, tp_problems *problems)
 {
-    const bool sgd = config->optimizer.name == TP_OPTIMIZER_SGD;
-    const bool named = tp_config_given(config, "optimizer.name");
-    const char *is_sgd = "'optimizer.name' is 'SGD'", *is_adam = "'optimizer.name' is 'Adam'";
-    refuse_if(named && !sgd && config->optimizer.momentum != 0, "optimizer.momentum", "SGD",
-              is_adam, problems);
-    refuse_if(named && !sgd && config->optimizer.nesterov, "optimizer.nesterov", "SGD", is_adam,
-              problems);
-    refuse_if(named && sgd && config->optimizer.beta_1 != 0.9, "optimizer.beta_1", "Adam", is_sgd,
-              problems);
-    refuse_if(named && sgd && config->optimizer.beta_2 != 0.999, "optimizer.beta_2", "Adam", is_sgd,
-              problems);
-    refuse_if(named && sgd && config->optimizer.epsilon != 1e-7, "optimizer.epsilon", "Adam",
-              is_sgd, problems);
+    if (has(config->optimizer.clipnorm) + has(config->optimizer.clipvalue) +
+            has(config->optimizer.global_clipnorm) >
+        1)
+        tp_problems_add(problems, "of 'optimizer.clipnorm', 'optimizer.clipvalue' and "
+                                  "'optimizer.global_clipnorm' at most one may be given");
+    if (config->optimizer.ema_overwrite_frequency && !config->optimizer.use_ema)
+        tp_problems_add(problems, "'optimizer.ema_overwrite_frequency' needs 'optimizer.use_ema'");
+    check_schedule(config, problems);
     refuse_if(config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && config->loss.from_logits,
               "loss.from_logits", "the cross-entropies", "'loss.name' is 'mean_squared_error'",
               problems);
@@ -164,6 +254,7 @@ static tpucl_status read_all(tp_config *config, tp_json_document *document,
         status = read_override(config, overrides[i], &problems);
     if (status != TPUCL_OK) return status;
     check_required(config, &problems);
+    TP_TRY(settle_choices(config, &problems));
     check_together(config, &problems);
     check_files(config, &problems);
     char what[200];

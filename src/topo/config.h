@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "core/json.h"
 #include "core/status.h"
+#include "topo/config_choices.h"
 #include "topo/topology.h"
 
 typedef enum tp_config_loss {
@@ -17,8 +18,13 @@ typedef enum tp_config_loss {
     TP_LOSS_CATEGORICAL_CROSSENTROPY,
     TP_LOSS_MEAN_SQUARED_ERROR
 } tp_config_loss;
-typedef enum tp_config_optimizer { TP_OPTIMIZER_SGD, TP_OPTIMIZER_ADAM } tp_config_optimizer;
-typedef enum tp_config_schedule { TP_SCHEDULE_CONSTANT, TP_SCHEDULE_COSINE } tp_config_schedule;
+#define TP_CONFIG_OPTIMIZER_ID(id, symbol, name, keys) TP_OPTIMIZER_##id,
+typedef enum tp_config_optimizer { TP_OPTIMIZER_LIST(TP_CONFIG_OPTIMIZER_ID) } tp_config_optimizer;
+#undef TP_CONFIG_OPTIMIZER_ID
+#define TP_CONFIG_SCHEDULE_ID(id, symbol, name, keys) TP_SCHEDULE_##id,
+typedef enum tp_config_schedule { TP_SCHEDULE_LIST(TP_CONFIG_SCHEDULE_ID) } tp_config_schedule;
+#undef TP_CONFIG_SCHEDULE_ID
+typedef enum tp_config_clip { TP_CLIP_AFTER, TP_CLIP_REPLICA } tp_config_clip;
 typedef enum tp_config_reduction { TP_REDUCTION_MEAN, TP_REDUCTION_SUM } tp_config_reduction;
 typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
@@ -35,6 +41,15 @@ typedef struct tp_config_strings {
     const char *const *items;
     size_t count;
 } tp_config_strings;
+typedef struct tp_config_numbers {
+    const double *items;
+    size_t count;
+} tp_config_numbers;
+
+/* Fields of the keys that config_choices.h lists. Numbers that are not given and have no default: NaN. */
+#define TP_CONFIG_NUMBER_FIELD(field, low, high, open, meaning) double field;
+#define TP_CONFIG_FLAG_FIELD(field, meaning) bool field;
+#define TP_CONFIG_COUNT_FIELD(field, low, high, meaning) int64_t field;
 
 typedef struct tp_config {
     const char *name;
@@ -47,12 +62,21 @@ typedef struct tp_config {
     } loss;
     tp_config_strings metrics;
     struct {
-        int32_t name;         /* tp_config_optimizer */
-        double learning_rate; /* 0: the optimizer's default (Keras: SGD 0.01, Adam 0.001) */
-        int32_t schedule;     /* tp_config_schedule, over all steps of the run */
-        double momentum;      /* SGD */
-        bool nesterov;        /* SGD */
-        double beta_1, beta_2, epsilon; /* Adam */
+        int32_t name; /* tp_config_optimizer */
+        TP_OPTIMIZER_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD)
+        tp_config_strings exclude_from_weight_decay;
+        double clipnorm, clipvalue, global_clipnorm; /* NaN: not given */
+        int32_t clip;                                /* tp_config_clip */
+        bool use_ema;
+        double ema_momentum;
+        int64_t ema_overwrite_frequency; /* steps; 0: at the end only */
+        struct {
+            int32_t name; /* tp_config_schedule */
+            TP_SCHEDULE_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD, TP_CONFIG_COUNT_FIELD)
+            tp_config_numbers boundaries, values;
+            int64_t warmup_steps;
+            double warmup_target; /* NaN: not given */
+        } schedule;
     } optimizer;
     struct {
         int32_t reduction;     /* tp_config_reduction */

@@ -2,6 +2,7 @@
  * Values of single keys, and the walk that finds the key of every member. */
 #include "topo/config_read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/arena.h"
@@ -38,7 +39,7 @@ static tpucl_status read_choices(tp_config *config, const tp_config_key *key, co
                                  tp_problems *problems, tp_config_strings *out_list)
 {
     char where[TP_JSON_WHERE_BYTES];
-    bool used[16] = {false};
+    bool used[64] = {false};
     size_t index;
     if (!tp_problems_add_failed(problems, tp_json_expect(value, TP_JSON_ARRAY))) return TPUCL_OK;
     const char **items = TP_ARENA_NEW_ARRAY(config->store->arena, const char *, value->count);
@@ -56,6 +57,47 @@ static tpucl_status read_choices(tp_config *config, const tp_config_key *key, co
         else
             items[count++] = key->choices[index];
         used[index] = true;
+    }
+    *out_list = (tp_config_strings){items, count};
+    return TPUCL_OK;
+}
+
+/* How many items a list of numbers or strings has; false when it is no list or too long. */
+static bool is_list(const tp_json *value, tp_problems *problems)
+{
+    char where[TP_JSON_WHERE_BYTES];
+    if (!tp_problems_add_failed(problems, tp_json_expect(value, TP_JSON_ARRAY))) return false;
+    if (value->count <= TP_CONFIG_MAX_ITEMS) return true;
+    tp_problems_add(problems, "expected at most %d items, found %zu at %s", TP_CONFIG_MAX_ITEMS,
+                    value->count, tp_json_where(value, where));
+    return false;
+}
+
+static tpucl_status read_numbers(tp_config *config, const tp_config_key *key, const tp_json *value,
+                                 tp_problems *problems, tp_config_numbers *out_list)
+{
+    if (!is_list(value, problems)) return TPUCL_OK;
+    double *items = TP_ARENA_NEW_ARRAY(config->store->arena, double, value->count);
+    if (!items) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < value->count; i++)
+        tp_problems_add_failed(problems,
+                               tp_json_as_double(&value->items[i], key->min, key->max, &items[i]));
+    *out_list = (tp_config_numbers){items, value->count};
+    return TPUCL_OK;
+}
+
+static tpucl_status read_strings(tp_config *config, const tp_json *value, tp_problems *problems,
+                                 tp_config_strings *out_list)
+{
+    if (!is_list(value, problems)) return TPUCL_OK;
+    const char **items = TP_ARENA_NEW_ARRAY(config->store->arena, const char *, value->count);
+    if (!items) return TPUCL_OUT_OF_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const char *text;
+        if (!tp_problems_add_failed(problems, tp_json_as_string(&value->items[i], &text))) continue;
+        items[count] = tp_arena_strdup(config->store->arena, text);
+        if (!items[count++]) return TPUCL_OUT_OF_MEMORY;
     }
     *out_list = (tp_config_strings){items, count};
     return TPUCL_OK;
@@ -122,8 +164,14 @@ static void read_null(tp_config *config, const tp_config_key *key)
     case TP_CONFIG_CHOICE:
         *(int32_t *)field = -1;
         break;
+    case TP_CONFIG_DOUBLE:
+        *(double *)field = (double)NAN;
+        break;
     case TP_CONFIG_INTS:
         *(tp_config_ints *)field = (tp_config_ints){0};
+        break;
+    case TP_CONFIG_NUMBERS:
+        *(tp_config_numbers *)field = (tp_config_numbers){0};
         break;
     case TP_CONFIG_GROUPS:
         config->cross_shard.groups = (tp_config_ints){0};
@@ -171,6 +219,10 @@ tpucl_status tp_config_read_value(tp_config *config, const tp_config_key *key, c
         return read_ints(config, key, value, problems, field);
     case TP_CONFIG_CHOICES:
         return read_choices(config, key, value, problems, field);
+    case TP_CONFIG_NUMBERS:
+        return read_numbers(config, key, value, problems, field);
+    case TP_CONFIG_STRINGS:
+        return read_strings(config, value, problems, field);
     case TP_CONFIG_GROUPS:
         return read_groups(config, key, value, problems);
     case TP_CONFIG_MODEL:
@@ -200,6 +252,7 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
     const void *field = (const char *)config + key->offset;
     const tp_config_ints *ints = field;
     const tp_config_strings *strings = field;
+    const tp_config_numbers *numbers = field;
     bool optional = tp_str_equal(key->fallback, "null");
     switch (key->type) {
     case TP_CONFIG_STRING:
@@ -212,7 +265,10 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
             tp_json_write_int(writer, *(const int64_t *)field);
         break;
     case TP_CONFIG_DOUBLE:
-        tp_json_write_double(writer, *(const double *)field);
+        if (isnan(*(const double *)field))
+            tp_json_write_null(writer);
+        else
+            tp_json_write_double(writer, *(const double *)field);
         break;
     case TP_CONFIG_BOOL:
         tp_json_write_bool(writer, *(const bool *)field);
@@ -231,7 +287,18 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
             tp_json_write_int(writer, ints->items[i]);
         tp_json_end_array(writer);
         break;
+    case TP_CONFIG_NUMBERS:
+        if (!numbers->count) {
+            tp_json_write_null(writer);
+            break;
+        }
+        tp_json_begin_inline_array(writer);
+        for (size_t i = 0; i < numbers->count; i++)
+            tp_json_write_double(writer, numbers->items[i]);
+        tp_json_end_array(writer);
+        break;
     case TP_CONFIG_CHOICES:
+    case TP_CONFIG_STRINGS:
         tp_json_begin_inline_array(writer);
         for (size_t i = 0; i < strings->count; i++)
             tp_json_write_string(writer, strings->items[i]);

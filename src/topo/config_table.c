@@ -9,8 +9,13 @@
 static const char *const loss_names[] = {"sparse_categorical_crossentropy",
                                          "categorical_crossentropy", "mean_squared_error", NULL};
 static const char *const metric_names[] = {"accuracy", NULL};
-static const char *const optimizer_names[] = {"SGD", "Adam", NULL};
-static const char *const schedule_names[] = {"constant", "cosine", NULL};
+#define NAME(id, symbol, name, keys) name,
+#define KEYS(id, symbol, name, keys) keys,
+static const char *const optimizer_names[] = {TP_OPTIMIZER_LIST(NAME) NULL};
+static const char *const optimizer_keys[] = {TP_OPTIMIZER_LIST(KEYS)};
+static const char *const schedule_names[] = {TP_SCHEDULE_LIST(NAME) NULL};
+static const char *const schedule_keys[] = {TP_SCHEDULE_LIST(KEYS)};
+static const char *const clip_names[] = {"after_sum", "per_replica", NULL};
 static const char *const reduction_names[] = {"mean", "sum", NULL};
 static const char *const precision_names[] = {"float32", "mixed_bfloat16", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
@@ -22,6 +27,31 @@ static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL}
 /* 2^53: every reader of JSON keeps such integers exact. */
 #define MAX_EXACT 9007199254740992.0
 #define MAX_STEPS 1e12
+
+/* Rows of the keys that config_choices.h lists. */
+#define OPTIMIZER_NUMBER(field, low, high, open, text)                                             \
+    {"optimizer." #field, TP_CONFIG_DOUBLE,   FIELD(optimizer.field),                              \
+     COUNT(low, high),    .fallback = "null", .meaning = text},
+#define OPTIMIZER_FLAG(field, text)                                                                \
+    {"optimizer." #field, TP_CONFIG_BOOL, FIELD(optimizer.field), .fallback = "false",             \
+     .meaning = text},
+#define SCHEDULE_NUMBER(field, low, high, open, text)                                              \
+    {"optimizer.schedule." #field,                                                                 \
+     TP_CONFIG_DOUBLE,                                                                             \
+     FIELD(optimizer.schedule.field),                                                              \
+     COUNT(low, high),                                                                             \
+     .fallback = "null",                                                                           \
+     .meaning = text},
+#define SCHEDULE_FLAG(field, text)                                                                 \
+    {"optimizer.schedule." #field, TP_CONFIG_BOOL, FIELD(optimizer.schedule.field),                \
+     .fallback = "false", .meaning = text},
+#define SCHEDULE_COUNT(field, low, high, text)                                                     \
+    {"optimizer.schedule." #field,                                                                 \
+     TP_CONFIG_INT,                                                                                \
+     FIELD(optimizer.schedule.field),                                                              \
+     COUNT(low, high),                                                                             \
+     .fallback = "null",                                                                           \
+     .meaning = text},
 
 const tp_config_key tp_config_keys[] = {
     {"name", TP_CONFIG_STRING, FIELD(name), .fallback = "\"run\"", .keeps_result = true,
@@ -40,21 +70,43 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "reported besides the loss; not given: accuracy where the loss has one"},
     {"optimizer.name", TP_CONFIG_CHOICE, FIELD(optimizer.name), .choices = optimizer_names,
      .meaning = "how weights follow gradients"},
-    {"optimizer.learning_rate", TP_CONFIG_DOUBLE, FIELD(optimizer.learning_rate), COUNT(0, 1e6),
-     .fallback = "0", .meaning = "step size; 0 is Keras' default: 0.01 for SGD, 0.001 for Adam"},
-    {"optimizer.schedule", TP_CONFIG_CHOICE, FIELD(optimizer.schedule), .choices = schedule_names,
-     .fallback = "\"constant\"",
-     .meaning = "cosine: the rate falls to 0 over the run's steps, as Keras' CosineDecay"},
-    {"optimizer.momentum", TP_CONFIG_DOUBLE, FIELD(optimizer.momentum), COUNT(0, 1),
-     .fallback = "0", .meaning = "SGD: share of the last step that is kept"},
-    {"optimizer.nesterov", TP_CONFIG_BOOL, FIELD(optimizer.nesterov), .fallback = "false",
-     .meaning = "SGD: Nesterov's form of momentum"},
-    {"optimizer.beta_1", TP_CONFIG_DOUBLE, FIELD(optimizer.beta_1), COUNT(0, 1), .fallback = "0.9",
-     .meaning = "Adam: decay of the mean of gradients"},
-    {"optimizer.beta_2", TP_CONFIG_DOUBLE, FIELD(optimizer.beta_2), COUNT(0, 1),
-     .fallback = "0.999", .meaning = "Adam: decay of the mean of squared gradients"},
-    {"optimizer.epsilon", TP_CONFIG_DOUBLE, FIELD(optimizer.epsilon), COUNT(0, 1),
-     .fallback = "1e-7", .meaning = "Adam: added to the root in the denominator"},
+    TP_OPTIMIZER_KEYS(OPTIMIZER_NUMBER, OPTIMIZER_FLAG){
+        "optimizer.exclude_from_weight_decay", TP_CONFIG_STRINGS,
+        FIELD(optimizer.exclude_from_weight_decay), .fallback = "[]",
+        .meaning = "no decay for variables whose name holds one of these, for instance bias"},
+    {"optimizer.clipnorm", TP_CONFIG_DOUBLE, FIELD(optimizer.clipnorm), COUNT(0, 1e30),
+     .fallback = "null", .meaning = "longest that the gradient of a variable may be"},
+    {"optimizer.clipvalue", TP_CONFIG_DOUBLE, FIELD(optimizer.clipvalue), COUNT(0, 1e30),
+     .fallback = "null", .meaning = "largest magnitude of an element of a gradient"},
+    {"optimizer.global_clipnorm", TP_CONFIG_DOUBLE, FIELD(optimizer.global_clipnorm),
+     COUNT(0, 1e30), .fallback = "null", .meaning = "longest that all gradients together may be"},
+    {"optimizer.clip", TP_CONFIG_CHOICE, FIELD(optimizer.clip), .choices = clip_names,
+     .fallback = "\"after_sum\"",
+     .meaning = "what is clipped: the gradient summed over the cores, or each core's own part, "
+                "which with reduction mean is about 1 / cores as large"},
+    {"optimizer.use_ema", TP_CONFIG_BOOL, FIELD(optimizer.use_ema), .fallback = "false",
+     .meaning = "keep a moving average of the weights, which the run ends with"},
+    {"optimizer.ema_momentum", TP_CONFIG_DOUBLE, FIELD(optimizer.ema_momentum), COUNT(0, 1),
+     .fallback = "0.99", .meaning = "use_ema: share of the average that a step keeps"},
+    {"optimizer.ema_overwrite_frequency", TP_CONFIG_INT, FIELD(optimizer.ema_overwrite_frequency),
+     COUNT(1, INT32_MAX), .fallback = "null",
+     .meaning = "use_ema: steps after which the weights become the average; at the end only when "
+                "not given"},
+    {"optimizer.schedule.name", TP_CONFIG_CHOICE, FIELD(optimizer.schedule.name),
+     .choices = schedule_names, .fallback = "\"constant\"",
+     .meaning = "how the rate changes from learning_rate on; cosine is CosineDecay"},
+    TP_SCHEDULE_KEYS(SCHEDULE_NUMBER, SCHEDULE_FLAG, SCHEDULE_COUNT){
+        "optimizer.schedule.boundaries", TP_CONFIG_NUMBERS, FIELD(optimizer.schedule.boundaries),
+        COUNT(0, 1 << 24), .fallback = "null", .meaning = "last steps of all values but the last"},
+    {"optimizer.schedule.values", TP_CONFIG_NUMBERS, FIELD(optimizer.schedule.values),
+     COUNT(0, 1e6), .fallback = "null",
+     .meaning = "rates between the boundaries, one more than those"},
+    {"optimizer.schedule.warmup_steps", TP_CONFIG_INT, FIELD(optimizer.schedule.warmup_steps),
+     COUNT(0, 1 << 24), .fallback = "0",
+     .meaning = "steps in which the rate moves evenly from learning_rate to warmup_target; the "
+                "schedule begins after them, from there"},
+    {"optimizer.schedule.warmup_target", TP_CONFIG_DOUBLE, FIELD(optimizer.schedule.warmup_target),
+     COUNT(0, 1e6), .fallback = "null", .meaning = "the rate at the end of warm-up"},
     {"cross_shard.reduction", TP_CONFIG_CHOICE, FIELD(cross_shard.reduction),
      .choices = reduction_names, .fallback = "\"mean\"",
      .meaning = "gradients of the cores: their mean, or their sum"},
@@ -118,6 +170,28 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "cores that a device runs at once; 0: as many as its memory allows"},
     {.path = NULL},
 };
+
+const tp_config_choice tp_config_choices[] = {
+    {"optimizer.schedule.", schedule_names, schedule_keys}, /* before the group that it is in */
+    {"optimizer.", optimizer_names, optimizer_keys},
+    {.prefix = NULL},
+};
+
+const tp_config_choice *tp_config_find_choice(const char *path, const char **out_part)
+{
+    for (const tp_config_choice *choice = tp_config_choices; choice->prefix; choice++) {
+        const size_t length = strlen(choice->prefix);
+        if (strncmp(path, choice->prefix, length) != 0) continue;
+        for (size_t i = 0; choice->names[i]; i++) {
+            size_t unused;
+            if (!tp_choice_find(choice->keys[i], path + length, &unused)) continue;
+            *out_part = path + length;
+            return choice;
+        }
+        return NULL;
+    }
+    return NULL;
+}
 
 size_t tp_config_key_count(void)
 {

@@ -15,6 +15,8 @@ typedef enum tp_config_type {
     TP_CONFIG_CHOICE,  /* int32_t: index into `choices`, which is the order of the enum */
     TP_CONFIG_INTS,    /* tp_config_ints */
     TP_CONFIG_CHOICES, /* tp_config_strings, each one of `choices` */
+    TP_CONFIG_NUMBERS, /* tp_config_numbers */
+    TP_CONFIG_STRINGS, /* tp_config_strings */
     TP_CONFIG_GROUPS,  /* cross_shard.groups: a list of lists of core ids, equally long */
     TP_CONFIG_MODEL    /* const tp_json *: an object, kept as it is */
 } tp_config_type;
@@ -33,7 +35,24 @@ typedef struct tp_config_key {
 extern const tp_config_key tp_config_keys[]; /* ends with a NULL path */
 size_t tp_config_key_count(void);
 
-enum { TP_CONFIG_MAX_KEYS = 64, TP_CONFIG_MAX_DIMS = 8 };
+/* Keys of a group that belong to some of the choices of its "name" (topo/config_choices.h). */
+typedef struct tp_config_choice {
+    const char *prefix;       /* "optimizer." */
+    const char *const *names; /* as the choices of the name key */
+    const char *const *keys;  /* of each name: "key=default ..." */
+} tp_config_choice;
+
+extern const tp_config_choice tp_config_choices[]; /* ends with a NULL prefix */
+
+/* The choices that `path` depends on and its part behind their prefix; NULL: the key has a meaning with any
+ * of them. */
+const tp_config_choice *tp_config_find_choice(const char *path, const char **out_part);
+
+enum {
+    TP_CONFIG_MAX_KEYS = 192,
+    TP_CONFIG_MAX_DIMS = 8,
+    TP_CONFIG_MAX_ITEMS = 4096 /* of lists of numbers and of strings */
+};
 
 /* Index in the table, or -1. */
 int tp_config_find_key(const char *path);

@@ -21,7 +21,7 @@ static void write_choices(tp_json_writer *writer, const tp_config_key *key)
 
 static void write_number(tp_json_writer *writer, double value)
 {
-    if (value == (double)(int64_t)value)
+    if (value >= -0x1p53 && value <= 0x1p53 && value == (double)(int64_t)value)
         tp_json_write_int(writer, (int64_t)value);
     else
         tp_json_write_double(writer, value);
@@ -91,6 +91,18 @@ static void write_type(tp_json_writer *writer, const tp_config_key *key)
         write_choices(writer, key);
         tp_json_end_object(writer);
         tp_json_put_bool(writer, "uniqueItems", true);
+        break;
+    case TP_CONFIG_NUMBERS:
+        begin_items(writer);
+        write_range(writer, "number", key);
+        tp_json_end_object(writer);
+        tp_json_put_int(writer, "maxItems", TP_CONFIG_MAX_ITEMS);
+        break;
+    case TP_CONFIG_STRINGS:
+        begin_items(writer);
+        tp_json_put_string(writer, "type", "string");
+        tp_json_end_object(writer);
+        tp_json_put_int(writer, "maxItems", TP_CONFIG_MAX_ITEMS);
         break;
     case TP_CONFIG_GROUPS:
         begin_items(writer);
@@ -268,6 +280,8 @@ static void append_type(tp_str_builder *text, const tp_config_key *key)
                                         "one of",
                                         "shape",
                                         "list of names out of",
+                                        "list of numbers",
+                                        "list of strings",
                                         "list of lists of core ids",
                                         "object"};
     tp_str_append(text, names[key->type]);
@@ -280,6 +294,21 @@ static void append_type(tp_str_builder *text, const tp_config_key *key)
     append_number(text, key->max);
 }
 
+/* "SGD 0.01, others 0.001": which choices have the key and what it is when not given. */
+static void append_choices(tp_str_builder *text, const tp_config_choice *choice, const char *part)
+{
+    const char *separator = "";
+    for (size_t i = 0; choice->names[i]; i++) {
+        size_t length;
+        const char *value = tp_choice_find(choice->keys[i], part, &length);
+        if (!value) continue;
+        const bool is_none = length == 4 && strncmp(value, "null", 4) == 0;
+        tp_str_builder_printf(text, "%s%s", separator, choice->names[i]);
+        if (!is_none) tp_str_builder_printf(text, " `%.*s`", (int)length, value);
+        separator = ", ";
+    }
+}
+
 tpucl_status tp_config_markdown(char **out_text)
 {
     tp_str_builder text = {0};
@@ -287,7 +316,12 @@ tpucl_status tp_config_markdown(char **out_text)
     for (const tp_config_key *key = tp_config_keys; key->path; key++) {
         tp_str_builder_printf(&text, "| `%s` | ", key->path);
         append_type(&text, key);
-        if (!key->fallback)
+        const char *part;
+        const tp_config_choice *choice = tp_config_find_choice(key->path, &part);
+        if (choice) {
+            tp_str_append(&text, " | ");
+            append_choices(&text, choice, part);
+        } else if (!key->fallback)
             tp_str_append(&text, " | required");
         else if (tp_str_equal(key->fallback, "null"))
             tp_str_append(&text, " | not given");

@@ -97,16 +97,45 @@ static tpucl_status check_all_classes(const tp_session *session)
 
 static tp_optim_config optimizer_of(const tp_config *config)
 {
-    tp_optim_config optimizer = tp_optim_defaults(
-        config->optimizer.name == TP_OPTIMIZER_ADAM ? TP_OPTIM_ADAM : TP_OPTIM_SGD);
-    if (config->optimizer.learning_rate > 0)
-        optimizer.learning_rate = config->optimizer.learning_rate;
-    optimizer.momentum = config->optimizer.momentum;
-    optimizer.nesterov = config->optimizer.nesterov;
-    optimizer.beta_1 = config->optimizer.beta_1;
-    optimizer.beta_2 = config->optimizer.beta_2;
-    optimizer.epsilon = config->optimizer.epsilon;
+    tp_optim_config optimizer = tp_optim_defaults((tp_optim_kind)config->optimizer.name);
+    const double default_rate = optimizer.learning_rate;
+#define NUMBER(field, low, high, open, meaning) optimizer.field = config->optimizer.field;
+#define FLAG(field, meaning) optimizer.field = config->optimizer.field;
+    TP_OPTIMIZER_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+    if (optimizer.learning_rate == 0) optimizer.learning_rate = default_rate;
+    optimizer.excluded = config->optimizer.exclude_from_weight_decay.items;
+    optimizer.excluded_count = (int32_t)config->optimizer.exclude_from_weight_decay.count;
+    optimizer.clipnorm = config->optimizer.clipnorm;
+    optimizer.clipvalue = config->optimizer.clipvalue;
+    optimizer.global_clipnorm = config->optimizer.global_clipnorm;
+    optimizer.clip_at = (tp_optim_clip_at)config->optimizer.clip; /* the same order */
+    optimizer.use_ema = config->optimizer.use_ema;
+    optimizer.ema_momentum = config->optimizer.ema_momentum;
+    optimizer.ema_overwrite_frequency = config->optimizer.ema_overwrite_frequency;
     return optimizer;
+}
+
+/* Decays whose length is not given take what warm-up leaves of the run. */
+static tp_optim_schedule schedule_of(const tp_session *session)
+{
+    const tp_config *config = session->config;
+    tp_optim_schedule schedule = {.kind = (tp_optim_schedule_kind)config->optimizer.schedule.name};
+#define NUMBER(field, low, high, open, meaning) schedule.field = config->optimizer.schedule.field;
+#define FLAG(field, meaning) schedule.field = config->optimizer.schedule.field;
+#define COUNT(field, low, high, meaning) schedule.field = config->optimizer.schedule.field;
+    TP_SCHEDULE_KEYS(NUMBER, FLAG, COUNT)
+#undef NUMBER
+#undef FLAG
+#undef COUNT
+    schedule.boundaries = config->optimizer.schedule.boundaries.items;
+    schedule.boundary_count = (int32_t)config->optimizer.schedule.boundaries.count;
+    schedule.values = config->optimizer.schedule.values.items;
+    schedule.warmup_steps = config->optimizer.schedule.warmup_steps;
+    schedule.warmup_target = config->optimizer.schedule.warmup_target;
+    if (!schedule.decay_steps) schedule.decay_steps = session->steps_total - schedule.warmup_steps;
+    return schedule;
 }
 
 /* Groups as the optimizer and the executor want them; both borrow from the session. */
@@ -138,10 +167,10 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
                                 int64_t batch, tp_graph **out_graph)
 {
     tp_optim_config optimizer = optimizer_of(session->config);
-    tp_optim_cosine cosine = {.decay_steps = session->steps_total};
-    if (session->config->optimizer.schedule == TP_SCHEDULE_COSINE) {
-        optimizer.schedule = tp_optim_cosine_decay;
-        optimizer.schedule_user = &cosine;
+    tp_optim_schedule schedule = schedule_of(session);
+    if (schedule.kind != TP_OPTIM_SCHEDULE_CONSTANT || schedule.warmup_steps) {
+        optimizer.schedule = tp_optim_schedule_rate;
+        optimizer.schedule_user = &schedule;
     }
     TP_TRY(tp_optim_check(&optimizer));
     tp_model_train train = {.batch = batch,

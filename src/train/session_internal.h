@@ -64,6 +64,9 @@ tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
 tpucl_status tp_session_need_evaluate(tp_session *session);
 void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph);
 
+/* average.c: weights become their moving average when a training with one is over. */
+tpucl_status tp_session_finish_average(tp_session *session);
+
 /* session_reference.c: the same training in the reference interpreter, no OpenCL involved. */
 bool tp_session_is_reference(const tp_session *session);
 tpucl_status tp_session_open_reference(tp_session *session);

@@ -196,6 +196,7 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
 {
     tpucl_status status = session->reference ? tp_session_train_reference(session, callbacks)
                                              : train_on_devices(session, callbacks);
+    if (status == TPUCL_OK) status = tp_session_finish_average(session);
     atomic_store(&session->is_stopped,
                  false); /* not before: a stop may come between create and train */
     return status;

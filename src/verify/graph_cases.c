@@ -236,6 +236,42 @@ static tpucl_status build_conv_f32(tp_graph **out_graph)
     return build_training(conv_model, TP_POLICY_FLOAT32, out_graph);
 }
 
+/* Two steps' worth of every optimizer on a matrix and a vector of its own, clipped, decayed and averaged. */
+static tpucl_status build_optimizers(tp_graph **out_graph)
+{
+#define KIND(id, symbol, name, keys) TP_OPTIM_##id,
+    static const tp_optim_kind kinds[] = {TP_OPTIMIZER_LIST(KIND)};
+#undef KIND
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_shape shapes[2] = {shape_of(2, 19, 23, 0, 0), shape_of(1, 37, 0, 0, 0)};
+    tp_optim_gradient gradients[2] = {{0, tp_graph_add_input(g, "matrix", TP_F32, shapes[0])},
+                                      {0, tp_graph_add_input(g, "vector", TP_F32, shapes[1])}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        tp_optim_config config = tp_optim_defaults(kinds[k]);
+        config.weight_decay = 0.01;
+        config.momentum = config.momentum > 0 ? config.momentum : 0.5;
+        config.global_clipnorm = k % 2 ? 0.5 : 0;
+        config.clip_at = k % 4 == 1 ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
+        config.use_ema = k % 3 == 0;
+        config.centered = config.amsgrad = true;
+        for (int i = 0; i < 2; i++) {
+            const tp_variable variable = {.name = tp_arena_printf(g->arena, "w%zu_%d", k, i),
+                                          .dtype = k % 5 ? TP_F32 : TP_BF16,
+                                          .shape = shapes[i],
+                                          .init = TP_INIT_NORMAL,
+                                          .init_b = 0.3,
+                                          .is_trainable = true,
+                                          .is_model = true};
+            if (!variable.name) break;
+            gradients[i].variable = g->variable_count;
+            tp_graph_add_variable(g, &variable);
+        }
+        tp_cross_shard_apply(g, &config, gradients, 2);
+    }
+    return finish(g, out_graph);
+}
+
 const tp_graph_case *tp_graph_cases(size_t *out_count)
 {
     static const tp_graph_case cases[] = {
@@ -246,6 +282,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"random numbers", build_random, 3, 2, 2, false, true},
         {"windows", build_windows, 2, 0, 1, false, true},
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
+        {"optimizers", build_optimizers, 3, 2, 2, false, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},

@@ -35,6 +35,22 @@ done
 run train run.json --set seed=2 --json way.json
 [[ $(digest way.json) != "$expected" ]] || fail 'another seed gave the same bits'
 
+# every optimizer through the whole of it, some with all that a step may hold; the device has the
+# interpreter's bits
+average='"use_ema":true,"ema_momentum":0.5'
+warm='"schedule":{"name":"PolynomialDecay","warmup_steps":2,"warmup_target":0.01}'
+for optimizer in "{\"name\":\"RMSprop\",$average}" "{\"name\":\"Adafactor\",$warm,\"clipnorm\":0.1}" \
+    '{"name":"LARS","exclude_from_weight_decay":["bias"],"global_clipnorm":0.1,"clip":"per_replica"}'; do
+    run train run.json --set optimizer="$optimizer" --set steps=3 --json way.json
+    expect_code 0
+    run train run.json --set optimizer="$optimizer" --set steps=3 --device reference --json reference.json
+    expect_code 0
+    [[ $(digest way.json) == "$(digest reference.json)" ]] || fail "$optimizer: not the reference's bits"
+done
+run train run.json --set optimizer=RMSprop --set steps=3 --json way.json
+run train run.json --set optimizer="{\"name\":\"RMSprop\",$average}" --set steps=3 --json average.json
+[[ $(digest way.json) != "$(digest average.json)" ]] || fail 'the weights did not become their average'
+
 # the parameters that were kept are those that were trained
 run eval run.json --params kept/params.safetensors --json eval.json
 expect_code 0

@@ -134,11 +134,12 @@ Test(optimizer, schedule)
 Test(optimizer, cosine_decay)
 {
     static const uint32_t steps[] = {0, 1, 5, 7, 10, 11, 1000};
-    tp_optim_cosine cosine = {.decay_steps = 10, .alpha = 0.1};
+    tp_optim_schedule cosine = {
+        .kind = TP_OPTIM_SCHEDULE_COSINE_DECAY, .decay_steps = 10, .alpha = 0.1};
     optim_run run;
     tp_optim_config config = tp_optim_defaults(TP_OPTIM_SGD);
     config.learning_rate = 0.5;
-    config.schedule = tp_optim_cosine_decay;
+    config.schedule = tp_optim_schedule_rate;
     config.schedule_user = &cosine;
     begin(&run, &config);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -158,7 +159,7 @@ Test(optimizer, cosine_decay)
     tp_graph *graph;
     EXPECT_OK(tp_graph_create(tp_ops_registry(), &graph));
     cosine.decay_steps = 0;
-    tp_optim_cosine_decay(graph, TP_NO_NODE, TP_NO_NODE, &cosine);
+    tp_optim_schedule_rate(graph, TP_NO_NODE, TP_NO_NODE, &cosine);
     EXPECT_FAILURE(tp_graph_check(graph), TPUCL_INVALID_ARGUMENT, "over 0 steps");
     tp_graph_destroy(graph);
 }

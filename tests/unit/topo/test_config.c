@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "harness/alloc_loop.h"
@@ -33,10 +34,10 @@ Test(config, defaults)
     cr_assert_str_eq(c->name, "run");
     cr_assert_str_eq(c->topology, "v2-8");
     cr_assert(c->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && !c->loss.from_logits);
-    cr_assert(c->optimizer.name == TP_OPTIMIZER_SGD && c->optimizer.learning_rate == 0);
-    cr_assert(c->optimizer.beta_1 == 0.9 && c->optimizer.beta_2 == 0.999);
-    cr_assert(c->optimizer.schedule == TP_SCHEDULE_CONSTANT);
-    cr_assert(c->optimizer.epsilon == 1e-7);
+    cr_assert(c->optimizer.name == TP_OPTIMIZER_SGD && c->optimizer.learning_rate == 0.01);
+    cr_assert(isnan(c->optimizer.beta_1) && isnan(c->optimizer.epsilon), "those are Adam's");
+    cr_assert(c->optimizer.schedule.name == TP_SCHEDULE_CONSTANT);
+    cr_assert(c->optimizer.momentum == 0 && isnan(c->optimizer.weight_decay));
     cr_assert(c->precision == -1 && c->matmul_precision == -1 && c->math == -1);
     cr_assert(c->global_batch == 0 && c->per_core_batch == 0);
     cr_assert(c->data.dataset == TP_DATASET_FASHION_MNIST && c->data.shuffle && c->data.repeat);
@@ -119,13 +120,29 @@ Test(config, every_problem_is_named)
         {"{" MINIMAL "}", "=3", "of the form key=value"},
         {"{" MINIMAL "}", "epochs=many", "found the string 'many' at --set epochs:1:1"},
         {"{" MINIMAL "}", "optimizer.beta_1=0.5",
-         "'optimizer.beta_1' belongs to Adam, but 'optimizer.name' is 'SGD'"},
+         "'optimizer.beta_1' belongs to Adam, AdamW, Adamax, Nadam, Lion, Lamb, but "
+         "'optimizer.name' is 'SGD'"},
+        {"{" MINIMAL "}", "optimizer.amsgrad=true", "belongs to Adam, AdamW, but"},
+        {"{" MINIMAL "}", "optimizer.schedule.alpha=0.5",
+         "belongs to cosine, CosineDecay, CosineDecayRestarts, but 'optimizer.schedule.name' is "
+         "'constant'"},
+        {"{" MINIMAL "}", "optimizer.schedule=ExponentialDecay", "decay_rate' is missing"},
+        {"{" MINIMAL "}", "optimizer.schedule=CosineDecayRestarts", "first_decay_steps' is"},
+        {"{" MINIMAL "}",
+         "optimizer.schedule={\"name\":\"PiecewiseConstantDecay\",\"values\":[1,2]}",
+         "values' has 2 numbers and 'optimizer.schedule.boundaries' 0"},
+        {"{" MINIMAL "}", "optimizer.schedule.warmup_steps=3", "go together, found one"},
+        {"{" MINIMAL "}", "optimizer.schedule.values=[1,\"a\"]", "found the string 'a'"},
+        {"{" MINIMAL "}", "optimizer.exclude_from_weight_decay=[3]", "expected a string, found 3"},
+        {"{" MINIMAL "}", "optimizer={\"name\":\"SGD\",\"clipnorm\":1,\"clipvalue\":1}",
+         "at most one may be given"},
+        {"{" MINIMAL "}", "optimizer.ema_overwrite_frequency=4", "needs 'optimizer.use_ema'"},
         {"{" MINIMAL "}", "loss.from_logits=true", "belongs to the cross-entropies"},
         {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
         {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx' and 'npy'"},
         {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
         {"{\"model\":3,\"loss\":\"mean_squared_error\",\"optimizer\":\"Adam\"}",
-         "optimizer.momentum=0.5", "belongs to SGD"},
+         "optimizer.momentum=0.5", "belongs to SGD, RMSprop, LARS, but"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tp_config *c;
@@ -248,6 +265,61 @@ Test(config, written_and_read_back)
         tp_config_destroy(again);
     }
     tp_topology_destroy(v2);
+}
+
+Test(config, defaults_follow_what_is_chosen)
+{
+    tp_config *c = expect("{" MINIMAL "}", "optimizer=AdamW");
+    cr_assert(c->optimizer.learning_rate == 0.001 && c->optimizer.weight_decay == 0.004);
+    tp_config_destroy(c);
+    c = expect("{" MINIMAL "}", "optimizer={\"name\":\"Adafactor\",\"epsilon_2\":0.5}");
+    cr_assert(c->optimizer.relative_step && c->optimizer.beta_2_decay == -0.8);
+    cr_assert(c->optimizer.epsilon_1 == 1e-30 && c->optimizer.epsilon_2 == 0.5);
+    cr_assert(isnan(c->optimizer.weight_decay) && isnan(c->optimizer.rho));
+    tp_config_destroy(c);
+    c = expect("{" MINIMAL "}", "optimizer={\"name\":\"Adafactor\",\"relative_step\":false}");
+    cr_assert(!c->optimizer.relative_step);
+    tp_config_destroy(c);
+    c = expect("{" MINIMAL "}",
+               "optimizer.schedule={\"name\":\"PiecewiseConstantDecay\",\"boundaries\":[5,9],"
+               "\"values\":[1,0.5,0.25]}");
+    cr_assert(c->optimizer.schedule.boundaries.count == 2 &&
+              c->optimizer.schedule.values.items[2] == 0.25);
+    tp_config_destroy(c);
+    c = expect("{" MINIMAL "}", "optimizer.exclude_from_weight_decay=[\"bias\",\"gamma\"]");
+    cr_assert_str_eq(c->optimizer.exclude_from_weight_decay.items[1], "gamma");
+    tp_config_destroy(c);
+}
+
+Test(config, every_optimizer_written_and_read_back)
+{
+    for (int i = 0; tp_config_choices[1].names[i]; i++) {
+        char override[64], *first, *second;
+        snprintf(override, sizeof override, "optimizer=%s", tp_config_choices[1].names[i]);
+        tp_config *c = expect("{" MINIMAL "}", override), *again;
+        cr_assert_eq(tp_config_to_json(c, &first), TPUCL_OK);
+        again = expect(first, NULL);
+        cr_assert_eq(tp_config_to_json(again, &second), TPUCL_OK);
+        cr_assert_str_eq(first, second);
+        tp_free(first);
+        tp_free(second);
+        tp_config_destroy(c);
+        tp_config_destroy(again);
+    }
+}
+
+/* A list of choices names keys that exist, and takes each default as the reader does. */
+Test(config, choices_are_consistent)
+{
+    for (const tp_config_choice *choice = tp_config_choices; choice->prefix; choice++)
+        for (int i = 0; choice->names[i]; i++)
+            for (const char *at = choice->keys[i]; *at; at += strspn(at, " ")) {
+                char path[96];
+                snprintf(path, sizeof path, "%s%.*s", choice->prefix, (int)strcspn(at, "="), at);
+                cr_assert_geq(tp_config_find_key(path), 0, "%s: no key '%s'", choice->names[i],
+                              path);
+                at += strcspn(at, " ");
+            }
 }
 
 Test(config, hash_sees_what_changes_results_only)
