@@ -19,7 +19,15 @@
     X(relu)                                                                                        \
     X(softmax)                                                                                     \
     X(dropout)                                                                                     \
-    X(batch_normalization)
+    X(batch_normalization)                                                                         \
+    X(add)                                                                                         \
+    X(subtract)                                                                                    \
+    X(multiply)                                                                                    \
+    X(average)                                                                                     \
+    X(maximum)                                                                                     \
+    X(minimum)                                                                                     \
+    X(concatenate)                                                                                 \
+    X(dot)
 /* clang-format on */
 
 #endif

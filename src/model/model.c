@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a model from JSON: names, arguments, shapes, weights. See model.h.
+ * A model's inputs and outputs, making and asking a model. See model.h; its layers are read by model_scope.c
+ * and model_link.c.
  */
 #include "model/model.h"
 
@@ -10,126 +11,33 @@
 
 #include "core/alloc.h"
 #include "core/str.h"
-#include "model/model_internal.h"
+#include "model/model_scope.h"
 
-enum { MAX_LAYERS = 10000 };
+/* ---- inputs ---- */
 
-/* ---- names ---- */
-
-static bool is_name_taken(const tp_model *model, const char *name)
+/* A scale of 0 is chosen here: 1/255 for bytes, unless a Rescaling layer takes them, and 1 for others. */
+static void resolve_scale(tp_model *model, int32_t index)
 {
-    for (int32_t i = 0; i < model->layer_count; i++)
-        if (model->layers[i].name && strcmp(model->layers[i].name, name) == 0) return true;
-    return false;
-}
-
-/* Keras' numbering: dense, dense_1, dense_2, passing over what the user took. */
-static tpucl_status give_names(tp_model *model)
-{
-    for (int32_t i = 0; i < model->layer_count; i++) {
-        tp_layer *layer = &model->layers[i];
-        if (layer->name || !layer->type) continue;
-        const char *candidate = layer->type->snake;
-        for (int32_t number = 1; is_name_taken(model, candidate); number++) {
-            candidate = tp_arena_printf(model->arena, "%s_%d", layer->type->snake, number);
-            if (!candidate) return TPUCL_OUT_OF_MEMORY;
-        }
-        layer->name = candidate;
-    }
-    return TPUCL_OK;
-}
-
-static void check_names(const tp_model *model, const tp_json *layers, tp_problems *problems)
-{
-    for (int32_t i = 0; i < model->layer_count; i++)
-        for (int32_t j = 0; j < i; j++) {
-            const char *name = model->layers[i].name;
-            if (!name || !model->layers[j].name || strcmp(name, model->layers[j].name) != 0)
-                continue;
-            char where[TP_JSON_WHERE_BYTES];
-            tp_problems_add(problems, "%s: layer %d is named '%s', too",
-                            tp_json_where(&layers->items[i], where), j, name);
-        }
-}
-
-/* ---- layers ---- */
-
-static void add_where(tp_problems *problems, const tp_json *value, const tp_layer *layer,
-                      const tp_problems *found)
-{
-    char where[TP_JSON_WHERE_BYTES];
-    tp_problems_add(problems, "%s: %s '%s': %s", tp_json_where(value, where), layer->type->name,
-                    layer->name ? layer->name : layer->type->snake, found->text);
-}
-
-/* Shapes from the first layer to the last, as far as they are known. */
-static void infer_layers(tp_model *model, const tp_json *layers, tp_problems *problems)
-{
-    const tp_shape *input = &model->input.shape;
-    for (int32_t i = 0; i < model->layer_count; i++) {
-        tp_layer *layer = &model->layers[i];
-        tp_problems found = {0};
-        layer->inputs = input;
-        layer->input_count = 1;
-        const bool is_fine = layer->type->infer(layer, &found);
-        if (layer->is_out_of_memory) tp_problems_add_failed(&found, TPUCL_OUT_OF_MEMORY);
-        problems->is_out_of_memory = problems->is_out_of_memory || found.is_out_of_memory;
-        if (!is_fine || found.count) {
-            add_where(problems, &layers->items[i], layer, &found);
-            return;
-        }
-        input = &layer->outputs[0];
-        const tp_shape shape = *input;
-        if (shape.rank >= TP_MAX_RANK || tp_shape_elems(&shape) < 1) {
-            char text[TP_SHAPE_TEXT_MAX];
-            tp_shape_format(&shape, text, sizeof text);
-            tp_problems_add(&found, "the result %s is empty or has too many dimensions", text);
-            add_where(problems, &layers->items[i], layer, &found);
-            return;
-        }
-    }
-}
-
-static tpucl_status read_layers(tp_model *model, const tp_json *layers, tp_problems *problems)
-{
-    char where[TP_JSON_WHERE_BYTES];
-    if (layers->count < 1 || layers->count > MAX_LAYERS) {
-        tp_problems_add(problems, "%s: %zu layers, expected 1 to %d", tp_json_where(layers, where),
-                        layers->count, MAX_LAYERS);
-        return TPUCL_OK;
-    }
-    model->layers = TP_ARENA_NEW_ARRAY(model->arena, tp_layer, layers->count);
-    if (!model->layers) return TPUCL_OUT_OF_MEMORY;
-    model->layer_count = (int32_t)layers->count;
-    bool is_readable = true;
-    for (int32_t i = 0; i < model->layer_count; i++) {
-        tp_layer *layer = &model->layers[i];
-        is_readable =
-            tp_layer_read(&layers->items[i], model->arena, problems, layer) && is_readable;
-    }
-    check_names(model, layers, problems);
-    TP_TRY(give_names(model));
-    if (is_readable) infer_layers(model, layers, problems);
-    return TPUCL_OK;
-}
-
-/* ---- input ---- */
-
-/* A scale of 0 is chosen here: 1/255 for bytes, unless a Rescaling layer does it, and 1 for floats. */
-static void resolve_scale(tp_model *model)
-{
-    if (model->input.scale != 0.0) return;
-    const bool is_rescaled = model->layer_count > 0 && model->layers[0].type == &tp_layer_rescaling;
-    model->input.scale = model->input.dtype == TP_U8 && !is_rescaled ? 1.0 / 255 : 1.0;
+    tp_model_input *input = &model->inputs[index];
+    if (input->scale != 0.0) return;
+    bool is_rescaled = false;
+    for (int32_t i = 0; i < model->call_count; i++)
+        for (int32_t j = 0; j < model->calls[i].layer.input_count; j++)
+            is_rescaled = is_rescaled || (model->calls[i].inputs[j] == index &&
+                                          model->calls[i].layer.type == &tp_layer_rescaling);
+    const bool is_bytes = input->dtype == TP_U8 && !input->is_integer;
+    input->scale = is_bytes && !is_rescaled ? 1.0 / 255 : 1.0;
 }
 
 static void check_input(const tp_model_input *input, tp_problems *problems)
 {
     char shape[TP_SHAPE_TEXT_MAX];
     tp_shape_format(&input->shape, shape, sizeof shape);
-    if (input->dtype != TP_U8 && input->dtype != TP_F32)
-        tp_problems_add(problems, "the input is %s, expected u8 or f32",
+    if (input->dtype != TP_U8 && input->dtype != TP_F32 && input->dtype != TP_S32)
+        tp_problems_add(problems, "the input is %s, expected u8, s32 or f32",
                         tp_dtype_name(input->dtype));
+    if (input->is_integer && input->dtype == TP_F32)
+        tp_problems_add(problems, "the input is f32, the model takes integers");
     if (input->shape.rank >= TP_MAX_RANK || tp_shape_elems(&input->shape) < 1)
         tp_problems_add(problems,
                         "an input example is %s, expected 1 or more elements in fewer than %d "
@@ -141,38 +49,166 @@ static void check_input(const tp_model_input *input, tp_problems *problems)
                         input->scale, input->offset);
 }
 
-/* ---- create, destroy ---- */
-
-static tpucl_status read_model(tp_model *model, const tp_json *config, tp_problems *problems)
+/* The data for an input of this name; any name will do where there is one of each. */
+static const tp_model_input *find_given(const tp_model_input *given, int32_t given_count,
+                                        const tp_json *inputs, const char *name)
 {
-    static const char *const keys[] = {"name", "layers"};
-    const char *name = "model";
-    check_input(&model->input, problems);
-    if (!tp_problems_add_failed(problems, tp_json_expect(config, TP_JSON_OBJECT))) return TPUCL_OK;
-    tp_problems_add_failed(problems, tp_json_check_keys(config, keys, 2));
-    tp_problems_add_failed(problems, tp_json_get_string(config, "name", &name));
-    model->name = tp_arena_strdup(model->arena, name);
-    if (!model->name) return TPUCL_OUT_OF_MEMORY;
-    const tp_json *layers;
-    if (!tp_problems_add_failed(problems,
-                                tp_json_require(config, "layers", TP_JSON_ARRAY, &layers)))
-        return TPUCL_OK;
-    TP_TRY(read_layers(model, layers, problems));
-    resolve_scale(model);
+    if (given_count == 1 && inputs->count == 1) return given;
+    for (int32_t i = 0; i < given_count; i++)
+        if (strcmp(given[i].name, name) == 0) return &given[i];
+    return NULL;
+}
+
+/* "shape" must be the data's. */
+static void check_shape(const tp_json *value, const tp_shape *given, tp_problems *problems)
+{
+    const tp_json *shape = tp_json_member(value, "shape");
+    if (!shape || !tp_problems_add_failed(problems, tp_json_expect(shape, TP_JSON_ARRAY))) return;
+    bool is_equal = shape->count == (size_t)given->rank;
+    for (int32_t i = 0; is_equal && i < given->rank; i++) {
+        int64_t dim;
+        if (!tp_problems_add_failed(problems,
+                                    tp_json_as_int64(&shape->items[i], 1, INT32_MAX, &dim)))
+            return;
+        is_equal = dim == given->dims[i];
+    }
+    if (is_equal) return;
+    char text[TP_SHAPE_TEXT_MAX], where[TP_JSON_WHERE_BYTES];
+    tp_shape_format(given, text, sizeof text);
+    tp_problems_add(problems, "%s: the data's examples are %s", tp_json_where(shape, where), text);
+}
+
+/* One element of "inputs". */
+static void read_input(const tp_json *inputs, size_t index, const tp_model_input *given,
+                       int32_t given_count, tp_problems *problems, tp_model_input *out,
+                       const char **out_name)
+{
+    static const char *const keys[] = {"name", "shape", "dtype"};
+    static const char *const dtypes[] = {"float32", "int32"};
+    const tp_json *value = &inputs->items[index], *member;
+    char where[TP_JSON_WHERE_BYTES];
+    *out_name = "";
+    if (!tp_problems_add_failed(problems, tp_json_expect(value, TP_JSON_OBJECT))) return;
+    tp_problems_add_failed(problems, tp_json_check_keys(value, keys, 3));
+    if (!tp_problems_add_failed(problems, tp_json_require(value, "name", TP_JSON_STRING, &member)))
+        return;
+    *out_name = member->string;
+    const tp_model_input *found = find_given(given, given_count, inputs, member->string);
+    if (!found) {
+        tp_problems_add(problems, "%s: the data have no array '%.64s'",
+                        tp_json_where(member, where), member->string);
+        return;
+    }
+    *out = *found;
+    out->is_integer = out->is_integer || out->dtype == TP_S32;
+    check_shape(value, &found->shape, problems);
+    const tp_json *dtype = tp_json_member(value, "dtype");
+    size_t choice;
+    if (!dtype || !tp_problems_add_failed(problems, tp_json_as_choice(dtype, dtypes, 2, &choice)))
+        return;
+    out->is_integer = choice == 1;
+    if (choice == 1 && found->dtype == TP_F32)
+        tp_problems_add(problems, "%s: the data are f32", tp_json_where(dtype, where));
+}
+
+/* model->inputs, and the names that layers call them by. */
+static tpucl_status read_inputs(tp_model *model, const tp_json *config, const tp_model_input *given,
+                                int32_t given_count, tp_problems *problems, const char ***out_names)
+{
+    const tp_json *inputs = tp_json_member(config, "inputs");
+    if (inputs && (!tp_problems_add_failed(problems, tp_json_expect(inputs, TP_JSON_ARRAY)) ||
+                   inputs->count < 1 || inputs->count > TP_MODEL_MAX_INPUTS)) {
+        char where[TP_JSON_WHERE_BYTES];
+        if (inputs->kind == TP_JSON_ARRAY)
+            tp_problems_add(problems, "%s: %zu inputs, expected 1 to %d",
+                            tp_json_where(inputs, where), inputs->count, TP_MODEL_MAX_INPUTS);
+        inputs = NULL;
+    }
+    const size_t count = inputs ? inputs->count : (size_t)given_count;
+    model->inputs = TP_ARENA_NEW_ARRAY(model->arena, tp_model_input, count);
+    *out_names = TP_ARENA_NEW_ARRAY(model->arena, const char *, count);
+    if (!model->inputs || !*out_names) return TPUCL_OUT_OF_MEMORY;
+    model->input_count = (int32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        model->inputs[i] = given[i < (size_t)given_count ? i : 0];
+        model->inputs[i].is_integer =
+            model->inputs[i].is_integer || model->inputs[i].dtype == TP_S32;
+        (*out_names)[i] = model->inputs[i].name;
+        if (inputs)
+            read_input(inputs, i, given, given_count, problems, &model->inputs[i],
+                       &(*out_names)[i]);
+        (*out_names)[i] = tp_arena_strdup(model->arena, (*out_names)[i]);
+        model->inputs[i].name = tp_arena_strdup(model->arena, model->inputs[i].name);
+        if (!(*out_names)[i] || !model->inputs[i].name) return TPUCL_OUT_OF_MEMORY;
+    }
     return TPUCL_OK;
 }
 
+/* ---- layers ---- */
+
+static tpucl_status link_model(tp_model_reader *reader, tp_model_scope *scope)
+{
+    tp_model *model = reader->model;
+    const tp_model_place top = {.prefix = "", .weights_prefix = "", .trainable = true};
+    const size_t outputs = (size_t)scope->output_count;
+    int32_t inputs[TP_MODEL_MAX_INPUTS];
+    int32_t *values = TP_ARENA_NEW_ARRAY(model->arena, int32_t, outputs + 1);
+    model->outputs = TP_ARENA_NEW_ARRAY(model->arena, tp_model_port, outputs + 1);
+    if (!values || !model->outputs) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < model->input_count; i++) {
+        inputs[i] = i;
+        TP_TRY(tp_model_add_value(model, &model->inputs[i].shape, -1));
+    }
+    TP_TRY(tp_model_scope_link(reader, scope, &top, inputs, values));
+    model->output_count = scope->output_count;
+    for (int32_t i = 0; i < model->output_count; i++)
+        model->outputs[i] = (tp_model_port){scope->output_names[i], values[i]};
+    return TPUCL_OK;
+}
+
+static tpucl_status read_model(tp_model *model, const tp_json *config, const tp_model_input *inputs,
+                               int32_t input_count, tp_problems *problems)
+{
+    const char *name = "model";
+    const char **names = NULL;
+    for (int32_t i = 0; i < input_count; i++)
+        check_input(&inputs[i], problems);
+    if (!tp_problems_add_failed(problems, tp_json_expect(config, TP_JSON_OBJECT))) return TPUCL_OK;
+    tp_problems_add_failed(problems, tp_json_get_string(config, "name", &name));
+    model->name = tp_arena_strdup(model->arena, name);
+    if (!model->name) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(read_inputs(model, config, inputs, input_count, problems, &names));
+    tp_model_reader reader = {.model = model, .problems = problems};
+    tp_model_scope scope;
+    const bool is_readable = problems->count == 0;
+    TP_TRY(tp_model_scope_read(&reader, config, names, model->input_count, &scope));
+    if (is_readable) TP_TRY(link_model(&reader, &scope));
+    for (int32_t i = 0; i < model->input_count; i++)
+        resolve_scale(model, i);
+    return TPUCL_OK;
+}
+
+/* ---- create, destroy ---- */
+
 tpucl_status tp_model_create(const tp_json *config, const tp_model_input *input,
                              const tp_model_options *options, tp_model **out_model)
+{
+    tp_model_input named = *input;
+    if (!named.name) named.name = "image";
+    return tp_model_create_many(config, &named, 1, options, out_model);
+}
+
+tpucl_status tp_model_create_many(const tp_json *config, const tp_model_input *inputs,
+                                  int32_t input_count, const tp_model_options *options,
+                                  tp_model **out_model)
 {
     tp_problems problems = {0};
     tpucl_status status;
     tp_model *model = TP_NEW(tp_model);
     if (!model) return TPUCL_OUT_OF_MEMORY;
-    model->input = *input;
     model->options = *options;
     TP_TRY_GOTO(status, tp_arena_create(0, &model->arena), done);
-    TP_TRY_GOTO(status, read_model(model, config, &problems), done);
+    TP_TRY_GOTO(status, read_model(model, config, inputs, input_count, &problems), done);
     TP_TRY_GOTO(status, tp_problems_result(&problems, TPUCL_INVALID_CONFIG, "the model"), done);
     *out_model = model;
     return TPUCL_OK;
@@ -192,7 +228,32 @@ void tp_model_destroy(tp_model *model)
 
 const tp_shape *tp_model_output(const tp_model *model)
 {
-    return &model->layers[model->layer_count - 1].outputs[0];
+    return &model->values[model->outputs[0].value].shape;
+}
+
+int32_t tp_model_input_count(const tp_model *model)
+{
+    return model->input_count;
+}
+
+const tp_model_input *tp_model_input_at(const tp_model *model, int32_t index)
+{
+    return &model->inputs[index];
+}
+
+int32_t tp_model_output_count(const tp_model *model)
+{
+    return model->output_count;
+}
+
+const char *tp_model_output_name(const tp_model *model, int32_t index)
+{
+    return model->outputs[index].name;
+}
+
+const tp_shape *tp_model_output_shape(const tp_model *model, int32_t index)
+{
+    return &model->values[model->outputs[index].value].shape;
 }
 
 bool tp_model_layer_is_bfloat16(const tp_model *model, const tp_layer *layer)
@@ -208,15 +269,16 @@ const char *tp_model_name(const tp_model *model)
 
 int32_t tp_model_row_count(const tp_model *model)
 {
-    return model->layer_count;
+    return model->call_count;
 }
 
 tp_model_row tp_model_row_at(const tp_model *model, int32_t index)
 {
-    const tp_layer *layer = &model->layers[index];
+    const tp_layer *layer = &model->calls[index].layer;
+    const bool is_owner = model->calls[index].owner == index; /* weights count once */
     tp_model_row row = {
         .name = layer->name, .type = layer->type->name, .output = layer->outputs[0]};
-    for (int32_t i = 0; i < layer->weight_count; i++) {
+    for (int32_t i = 0; is_owner && i < layer->weight_count; i++) {
         const int64_t elems = tp_shape_elems(&layer->weights[i].shape);
         row.params += elems;
         if (layer->trainable && layer->weights[i].is_trainable) row.trainable_params += elems;
@@ -230,7 +292,7 @@ tpucl_status tp_model_summary(const tp_model *model, char **out_text)
     int64_t params = 0, trainable = 0;
     tp_str_builder_printf(&text, "Model: %s\n%-34s %-24s %12s\n", model->name, "Layer (type)",
                           "Output shape", "Params");
-    for (int32_t i = 0; i < model->layer_count; i++) {
+    for (int32_t i = 0; i < model->call_count; i++) {
         const tp_model_row row = tp_model_row_at(model, i);
         char shape[TP_SHAPE_TEXT_MAX], label[96];
         tp_shape_format(&row.output, shape, sizeof shape);

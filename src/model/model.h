@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model: a chain of layers read from the run configuration's "model" object, with Keras' names,
- * arguments, defaults, initialisers and weight order, and the graphs made from it.
+ * A model: layers read from the run configuration's "model" object, with Keras' names, arguments, defaults,
+ * initialisers and weight order, and the graphs made from it. A chain, or a graph of layers that name what
+ * they take:
  *
  *     {"name": "mlp", "layers": [{"type": "Flatten"},
  *                                {"type": "Dense", "units": 512, "activation": "relu"},
  *                                {"type": "Dense", "units": 10}]}
+ *     {"inputs": [{"name": "image"}],
+ *      "layers": [{"type": "Dense", "name": "a", "units": 8},
+ *                 {"type": "Dense", "name": "b", "units": 8, "inputs": "image"},
+ *                 {"type": "Add", "name": "sum", "inputs": ["a", "b"]}],
+ *      "outputs": ["sum"]}
  *
  * Every layer may have "name" (default: Keras' snake case, numbered), "trainable" (default true) and
  * "dtype" ("float32" or "mixed_bfloat16": overrides the policy for this layer). docs/layers.md lists types
@@ -52,13 +58,17 @@ typedef enum tp_model_loss {
     TP_MODEL_LOSS_MEAN_SQUARED_ERROR
 } tp_model_loss;
 
-/* What the layers see: example = value * scale + offset. Scale 0 is chosen: 1/255 for bytes, unless the
- * first layer is a Rescaling, and 1 for floats. */
+/* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is
+ * chosen: 1/255 for bytes, unless a layer that takes them is a Rescaling, and 1 for others. */
 typedef struct tp_model_input {
-    tp_dtype dtype; /* TP_U8 or TP_F32, as the host feeds it */
+    tp_dtype dtype; /* TP_U8, TP_S32 or TP_F32, as the host feeds it */
     tp_shape shape; /* of one example; images [height, width, channels] or [height, width] */
     double scale, offset;
+    bool is_integer;  /* the layers see s32 */
+    const char *name; /* of the graphs' input; copied. NULL: "image" */
 } tp_model_input;
+
+enum { TP_MODEL_MAX_INPUTS = 64 };
 
 typedef struct tp_model_options {
     tp_model_policy policy;
@@ -74,6 +84,10 @@ typedef struct tp_model tp_model;
 tpucl_status tp_model_create(const tp_json *config, const tp_model_input *input,
                              const tp_model_options *options,
                              tp_model **out_model) TPUCL_MUST_CHECK;
+/* The same for a model with several inputs, 1 to TP_MODEL_MAX_INPUTS; all have names. */
+tpucl_status tp_model_create_many(const tp_json *config, const tp_model_input *inputs,
+                                  int32_t input_count, const tp_model_options *options,
+                                  tp_model **out_model) TPUCL_MUST_CHECK;
 void tp_model_destroy(tp_model *model);
 
 typedef struct tp_model_train {
@@ -92,14 +106,22 @@ tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_mo
 tpucl_status tp_model_build_predict(const tp_model *model, int64_t batch,
                                     tp_graph **out_graph) TPUCL_MUST_CHECK;
 
-/* Of one example: what the last layer gives. Borrowed from the model. */
+/* Of one example: the first output. Borrowed from the model, like all below. */
 const tp_shape *tp_model_output(const tp_model *model);
+
+/* Inputs that the layers take, scale resolved, in the model's order. */
+int32_t tp_model_input_count(const tp_model *model);
+const tp_model_input *tp_model_input_at(const tp_model *model, int32_t index);
+/* Outputs; a name is that of the layer, "lstm:1" for a second result. */
+int32_t tp_model_output_count(const tp_model *model);
+const char *tp_model_output_name(const tp_model *model, int32_t index);
+const tp_shape *tp_model_output_shape(const tp_model *model, int32_t index);
 
 /* dtype and shape of "label" for a batch of `batch`. */
 tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
                             tp_dtype *out_dtype, tp_shape *out_shape) TPUCL_MUST_CHECK;
 
-/* One row per layer, in order; all borrowed from the model. */
+/* One row per call of a layer, in order; weights count where they are first used. */
 typedef struct tp_model_row {
     const char *name, *type;
     tp_shape output; /* of one example */

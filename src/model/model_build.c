@@ -3,123 +3,14 @@
  */
 #include "graph/builder.h"
 #include "model/loss.h"
-#include "model/model_internal.h"
+#include "model/model_forward.h"
 #include "ops/registry.h"
-
-/* What the forward pass leaves. */
-typedef struct forward_result {
-    tp_node_id result; /* f32 [batch, output...] */
-    tp_node_id logits; /* see tp_layer_context */
-    tp_node_id mask;   /* of the result, likewise */
-    tp_layer_losses losses;
-} forward_result;
-
-static tp_shape with_batch(int64_t batch, const tp_shape *example)
-{
-    tp_shape shape = {.rank = example->rank + 1, .dims = {batch}};
-    for (int i = 0; i < example->rank; i++)
-        shape.dims[i + 1] = example->dims[i];
-    return shape;
-}
 
 static tpucl_status check_batch(int64_t batch)
 {
     if (batch >= 1 && batch <= INT32_MAX) return TPUCL_OK;
     return TP_FAIL(TPUCL_INVALID_CONFIG, "a batch of %lld examples per core, expected 1 to %d",
                    (long long)batch, INT32_MAX);
-}
-
-/* ---- forward ---- */
-
-static tp_node_id add_image(tp_graph *graph, const tp_model *model, int64_t batch)
-{
-    const tp_model_input *input = &model->input;
-    return tp_graph_add_input(graph, "image", input->dtype, with_batch(batch, &input->shape));
-}
-
-/* Zero in rows whose weight is 0. Their weight alone would keep them out of sums, but not a NaN or an
- * infinity in them: 0 * NaN. */
-static tp_node_id clear_padding(tp_graph *graph, tp_node_id x, tp_node_id weight)
-{
-    static const int64_t batch_axis[] = {0};
-    if (x == TP_NO_NODE) return x;
-    const tp_shape shape = tp_graph_node(graph, x)->shape;
-    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
-    return tp_op_select(graph, tp_op_broadcast_in_dim(graph, counts, shape, batch_axis), x, zero);
-}
-
-/* Converted and scaled: f32 [batch, example...] */
-static tp_node_id scale_image(tp_graph *graph, const tp_model *model, tp_node_id image)
-{
-    const tp_model_input *input = &model->input;
-    tp_node_id x = tp_op_convert(graph, image, TP_F32);
-    if (input->scale != 1.0) x = tp_op_multiply_scalar(graph, x, input->scale);
-    if (input->offset != 0.0) x = tp_op_add_scalar(graph, x, input->offset);
-    return x;
-}
-
-/* The layer's variables; regularizers of those that are trained. */
-static const tp_node_id *add_variables(tp_layer_context *context, const tp_layer *layer)
-{
-    tp_graph *graph = context->graph;
-    tp_node_id *nodes =
-        TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)layer->weight_count + 1);
-    if (!nodes) {
-        tp_graph_keep_error(graph);
-        return NULL;
-    }
-    for (int32_t i = 0; i < layer->weight_count; i++) {
-        const tp_layer_weight *weight = &layer->weights[i];
-        tp_variable variable = {.name = weight->name,
-                                .dtype = TP_F32,
-                                .shape = weight->shape,
-                                .is_trainable = layer->trainable && weight->is_trainable,
-                                .is_model = true};
-        tp_initializer_resolve(weight->initializer, &weight->shape, &variable.init,
-                               &variable.init_a, &variable.init_b);
-        nodes[i] = tp_graph_add_variable(graph, &variable);
-        if (weight->regularizer && variable.is_trainable)
-            tp_layer_add_loss(context, tp_regularizer_apply(graph, weight->regularizer, nodes[i]));
-    }
-    return nodes;
-}
-
-/* Every layer takes its input in its own dtype (Keras' autocast); the last result is cast to f32. */
-static forward_result add_layers(tp_graph *graph, const tp_model *model, int64_t batch,
-                                 bool is_training, tp_node_id x, tp_node_id weight)
-{
-    tp_layer_losses losses = {0};
-    tp_layer_context context = {.graph = graph,
-                                .batch = batch,
-                                .is_training = is_training,
-                                .weight = weight,
-                                .logits = TP_NO_NODE,
-                                .losses = &losses};
-    tp_node_id mask = TP_NO_NODE;
-    for (int32_t i = 0; i < model->layer_count; i++) {
-        const tp_layer *layer = &model->layers[i];
-        const bool is_bfloat16 = tp_model_layer_is_bfloat16(model, layer);
-        const bool is_own_float32 =
-            model->options.policy == TP_POLICY_MIXED_BFLOAT16 && !is_bfloat16;
-        int64_t stream = i;
-        tp_node_id outputs[TP_LAYER_MAX_OUTPUTS];
-        context.dtype = is_bfloat16 ? TP_BF16 : TP_F32;
-        context.precision =
-            tp_precision_name(is_own_float32 ? TP_PRECISION_F32 : model->options.precision);
-        context.input_masks = &mask;
-        context.next_stream = &stream;
-        const char *outer = tp_graph_push_scope(graph, layer->name);
-        context.variables = add_variables(&context, layer);
-        tp_layer_call(&context, layer, &x, outputs);
-        tp_graph_pop_scope(graph, outer);
-        x = outputs[0];
-        mask = context.output_masks[0];
-    }
-    return (forward_result){.result = tp_op_convert(graph, x, TP_F32),
-                            .logits = context.logits,
-                            .mask = mask,
-                            .losses = losses};
 }
 
 /* ---- loss ---- */
@@ -139,7 +30,8 @@ tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t b
     }
     const bool is_sparse = loss == TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY;
     *out_dtype = is_sparse ? TP_S32 : TP_F32;
-    *out_shape = is_sparse ? (tp_shape){.rank = 1, .dims = {batch}} : with_batch(batch, output);
+    *out_shape =
+        is_sparse ? (tp_shape){.rank = 1, .dims = {batch}} : tp_model_batched(batch, output);
     return TPUCL_OK;
 }
 
@@ -171,20 +63,21 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
     tp_dtype label_dtype;
     tp_shape label_shape;
     TP_TRY(tp_model_label(model, loss, batch, &label_dtype, &label_shape));
-    tp_node_id image = add_image(graph, model, batch);
+    tp_node_id inputs[TP_MODEL_MAX_INPUTS];
+    tp_model_add_inputs(graph, model, batch, inputs);
     tp_node_id label = tp_graph_add_input(graph, "label", label_dtype, label_shape);
     const tp_shape rows = {.rank = 1, .dims = {batch}};
     const tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
-    if (model->input.dtype == TP_F32) image = clear_padding(graph, image, weight);
-    if (label_dtype == TP_F32) label = clear_padding(graph, label, weight);
-    const tp_node_id x = scale_image(graph, model, image);
-    const forward_result forward = add_layers(graph, model, batch, is_training, x, weight);
-    TP_TRY(tp_graph_check(graph));
+    for (int32_t i = 0; i < model->input_count; i++)
+        inputs[i] = tp_model_clear_padding(graph, inputs[i], weight);
+    label = tp_model_clear_padding(graph, label, weight);
+    tp_model_forward forward;
+    TP_TRY(tp_model_add_forward(graph, model, batch, is_training, inputs, weight, &forward));
 
     const char *outer = tp_graph_push_scope(graph, "loss");
     const tp_loss_input input = {.kind = loss,
-                                 .result = forward.result,
-                                 .logits = from_logits ? TP_NO_NODE : forward.logits,
+                                 .result = forward.results[0],
+                                 .logits = from_logits ? TP_NO_NODE : forward.logits[0],
                                  .label = label,
                                  .from_logits = from_logits};
     const tp_node_id loss_sum =
@@ -223,12 +116,13 @@ static void constrain_update(tp_graph *graph, const char *layer, const tp_layer_
 /* Constraints hold after the optimizer's step. */
 static void constrain_updates(tp_graph *graph, const tp_model *model)
 {
-    for (int32_t i = 0; i < model->layer_count; i++) {
-        const tp_layer *layer = &model->layers[i];
-        for (int32_t j = 0; j < layer->weight_count; j++) {
+    for (int32_t i = 0; i < model->call_count; i++) {
+        const tp_model_call *call = &model->calls[i];
+        const tp_layer *layer = &call->layer;
+        for (int32_t j = 0; call->owner == i && j < layer->weight_count; j++) {
             const tp_layer_weight *weight = &layer->weights[j];
             if (!weight->constraint || weight->constraint->kind == TP_CONSTRAINT_NONE) continue;
-            constrain_update(graph, layer->name, weight);
+            constrain_update(graph, call->weights_of, weight);
         }
     }
 }
@@ -281,9 +175,11 @@ failed:
 static tpucl_status fill_predict(tp_graph *graph, const tp_model *model, int64_t batch)
 {
     TP_TRY(check_batch(batch));
-    const tp_node_id x = scale_image(graph, model, add_image(graph, model, batch));
-    const forward_result forward = add_layers(graph, model, batch, false, x, TP_NO_NODE);
-    tp_graph_add_output(graph, "prediction", forward.result);
+    tp_node_id inputs[TP_MODEL_MAX_INPUTS];
+    tp_model_forward forward;
+    tp_model_add_inputs(graph, model, batch, inputs);
+    TP_TRY(tp_model_add_forward(graph, model, batch, false, inputs, TP_NO_NODE, &forward));
+    tp_graph_add_output(graph, "prediction", forward.results[0]);
     return tp_graph_check(graph);
 }
 

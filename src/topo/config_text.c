@@ -43,26 +43,40 @@ static void begin_items(tp_json_writer *writer)
     tp_json_begin_object(writer);
 }
 
-static void write_model(tp_json_writer *writer)
+/* The members of the model's object; arguments of layers are checked by model/. */
+static const char model_schema[] =
+    "{\"name\": {\"type\": \"string\"},"
+    " \"inputs\": {\"type\": \"array\", \"minItems\": 1, \"items\": {"
+    "   \"type\": \"object\", \"required\": [\"name\"], \"additionalProperties\": false,"
+    "   \"properties\": {\"name\": {\"type\": \"string\"},"
+    "     \"shape\": {\"type\": \"array\", \"items\": {\"type\": \"integer\", \"minimum\": 1}},"
+    "     \"dtype\": {\"enum\": [\"float32\", \"int32\"]}}}},"
+    " \"layers\": {\"type\": \"array\", \"minItems\": 1, \"items\": {"
+    "   \"type\": \"object\", \"anyOf\": [{\"required\": [\"type\"]}, {\"required\": [\"layer\"]}],"
+    "   \"properties\": {\"type\": {\"type\": \"string\"}, \"name\": {\"type\": \"string\"},"
+    "     \"trainable\": {\"type\": \"boolean\"},"
+    "     \"inputs\": {\"type\": [\"string\", \"array\"], \"items\": {\"type\": \"string\"}},"
+    "     \"layer\": {\"type\": [\"string\", \"object\"]}}}},"
+    " \"outputs\": {\"type\": [\"string\", \"array\"], \"minItems\": 1,"
+    "   \"items\": {\"type\": \"string\"}}}";
+
+static tpucl_status write_model(tp_json_writer *writer)
 {
+    tp_json_document *properties;
+    TP_TRY(tp_json_parse(model_schema, sizeof model_schema - 1, "model", &properties));
     tp_json_put_string(writer, "type", "object");
     tp_json_key(writer, "required");
     tp_json_begin_inline_array(writer);
     tp_json_write_string(writer, "layers");
     tp_json_end_array(writer);
     tp_json_key(writer, "properties");
-    tp_json_begin_object(writer);
-    tp_json_key(writer, "layers");
-    tp_json_begin_object(writer);
-    begin_items(writer);
-    tp_json_put_string(writer, "type", "object");
-    tp_json_end_object(writer);
-    tp_json_end_object(writer);
-    tp_json_end_object(writer);
+    tp_json_write_value(writer, tp_json_root(properties));
+    tp_json_destroy(properties);
+    return TPUCL_OK;
 }
 
 /* What the value may be, without null and documentation. */
-static void write_type(tp_json_writer *writer, const tp_config_key *key)
+static tpucl_status write_type(tp_json_writer *writer, const tp_config_key *key)
 {
     switch (key->type) {
     case TP_CONFIG_STRING:
@@ -112,9 +126,9 @@ static void write_type(tp_json_writer *writer, const tp_config_key *key)
         tp_json_end_object(writer);
         break;
     case TP_CONFIG_MODEL:
-        write_model(writer);
-        break;
+        return write_model(writer);
     }
+    return TPUCL_OK;
 }
 
 static tpucl_status write_key_schema(tp_json_writer *writer, const tp_config_key *key)
@@ -130,7 +144,7 @@ static tpucl_status write_key_schema(tp_json_writer *writer, const tp_config_key
         tp_json_end_object(writer);
         tp_json_begin_object(writer);
     }
-    write_type(writer, key);
+    TP_TRY(write_type(writer, key));
     if (optional) {
         tp_json_end_object(writer);
         tp_json_end_array(writer);
