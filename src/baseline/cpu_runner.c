@@ -73,6 +73,8 @@ tpucl_status tp_cpu_runner_create(const tp_graph *graph, uint64_t seed, int thre
                                   tp_cpu_runner **out_runner)
 {
     tp_arena *arena = NULL;
+    if (graph->loop_count > 0)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "the graph has loops, which the CPU baseline cannot run");
     TP_TRY(tp_arena_create((size_t)1 << 20, &arena));
     tp_cpu_runner *runner = TP_ARENA_NEW(arena, tp_cpu_runner);
     if (!runner) {
@@ -102,7 +104,7 @@ void tp_cpu_runner_destroy(tp_cpu_runner *runner)
 tpucl_status tp_cpu_run_plain(tp_cpu_runner *runner, tp_node_id id)
 {
     const tp_node *node = tp_cpu_node(runner, id);
-    const tp_eval_context context = {runner->seed, 0, runner->step};
+    const tp_eval_context context = {.seed = runner->seed, .step = runner->step};
     tp_host_tensor inputs[TP_MAX_INPUTS];
     for (int32_t i = 0; i < node->input_count; i++)
         inputs[i] = runner->values[node->inputs[i]];

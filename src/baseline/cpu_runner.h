@@ -5,7 +5,7 @@
  * are not the contract's, its accuracy is.
  *
  * One core: give it a graph whose batch is the whole global batch. Graphs in bfloat16 are refused: a CPU has
- * no reason to round.
+ * no reason to round. So are graphs with loops.
  *
  * Thread-compatible.
  */

@@ -112,7 +112,7 @@ static tpucl_status run_node(const tile_run *run, int32_t slot, int64_t begin, i
     }
     tp_node part = *node;
     part.shape = shape;
-    const tp_eval_context context = {runner->seed, 0, runner->step};
+    const tp_eval_context context = {.seed = runner->seed, .step = runner->step};
     return node->def->evaluate(&part, inputs, &context, &out);
 }
 

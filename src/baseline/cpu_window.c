@@ -24,7 +24,7 @@ static tpucl_status run_images(void *user, size_t begin, size_t end, int worker)
 {
     const window_run *run = user;
     const tp_node *node = tp_cpu_node(run->runner, run->id);
-    const tp_eval_context context = {run->runner->seed, 0, run->runner->step};
+    const tp_eval_context context = {.seed = run->runner->seed, .step = run->runner->step};
     int64_t dims[TP_MAX_RANK];
     tp_attr attrs[MAX_ATTRS];
     tp_node part = *node;

@@ -184,10 +184,26 @@ tpucl_status tp_cluster_find_reads(tp_fusion *fusion, int32_t index)
 
 /* ---- order ---- */
 
+static bool has_ancestor(const tp_fusion *fusion, int32_t at, int32_t from, bool *is_seen);
+
+static bool loop_has_ancestor(const tp_fusion *fusion, int32_t loop, int32_t from, bool *is_seen)
+{
+    for (size_t i = 0; i < fusion->clusters.count; i++) {
+        const tp_cluster *cluster = &fusion->clusters.items[i];
+        if (cluster->is_dead || cluster->loop != loop || is_seen[i]) continue;
+        is_seen[i] = true;
+        if (has_ancestor(fusion, (int32_t)i, from, is_seen)) return true;
+    }
+    return false;
+}
+
 /* Backwards from `at`: is `from` among its ancestors? */
 static bool has_ancestor(const tp_fusion *fusion, int32_t at, int32_t from, bool *is_seen)
 {
     const tp_cluster *cluster = &fusion->clusters.items[at];
+    if (cluster->loop && cluster->loop != fusion->clusters.items[from].loop &&
+        loop_has_ancestor(fusion, cluster->loop, from, is_seen))
+        return true;
     for (size_t i = 0; i < cluster->reads.count; i++) {
         const int32_t producer = fusion->cluster_of[cluster->reads.items[i]];
         if (producer < 0 || producer == at || is_seen[producer]) continue;
@@ -233,12 +249,14 @@ static void print_nodes(const char *title, const tp_node_list *list, tp_str_buil
 
 tpucl_status tp_fusion_print(const tp_fusion *fusion, tp_str_builder *out)
 {
-    static const char *const kinds[] = {"map", "reduce", "mxu", "window", "memory", "all_reduce"};
+    static const char *const kinds[] = {"map",    "reduce",     "mxu", "window",
+                                        "memory", "all_reduce", "loop"};
     for (size_t i = 0; i < fusion->clusters.count; i++) {
         const tp_cluster *cluster = &fusion->clusters.items[i];
         if (cluster->is_dead) continue;
         tp_str_builder_printf(out, "cluster %zu %s %s level %" PRId32, i, kinds[cluster->kind],
                               cluster->is_replicated ? "replicated" : "per core", cluster->level);
+        if (cluster->loop) tp_str_builder_printf(out, " loop %" PRId32, cluster->loop);
         print_nodes(" heads", &cluster->heads, out);
         print_nodes(" roots", &cluster->roots, out);
         print_nodes(" reads", &cluster->reads, out);

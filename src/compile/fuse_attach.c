@@ -92,7 +92,7 @@ static tpucl_status may_attach(tp_fusion *fusion, int32_t head_index, int32_t ma
     *out_may = false;
     const tp_cluster *head = &fusion->clusters.items[head_index];
     const tp_cluster *map = &fusion->clusters.items[map_index];
-    if (head->is_replicated != map->is_replicated) return TPUCL_OK;
+    if (head->is_replicated != map->is_replicated || head->loop != map->loop) return TPUCL_OK;
     if (elems_of(fusion, head->heads.items[0]) != elems_of(fusion, map->roots.items[0]))
         return TPUCL_OK;
     if (head->roots.count + map->roots.count > MAX_ROOTS ||
@@ -181,7 +181,8 @@ static tpucl_status merge_siblings(tp_fusion *fusion)
         for (size_t j = i + 1; j < fusion->clusters.count; j++) {
             const tp_cluster *a = &fusion->clusters.items[i], *b = &fusion->clusters.items[j];
             if (a->is_dead || b->is_dead || a->kind != TP_CLUSTER_REDUCE ||
-                b->kind != TP_CLUSTER_REDUCE || a->is_replicated != b->is_replicated)
+                b->kind != TP_CLUSTER_REDUCE || a->is_replicated != b->is_replicated ||
+                a->loop != b->loop)
                 continue;
             const tp_node *head = tp_graph_node(fusion->graph, a->heads.items[0]);
             const int64_t elems = elems_of(fusion, head->inputs[0]);
@@ -232,7 +233,7 @@ static tpucl_status may_join_maps(tp_fusion *fusion, int32_t i, int32_t j, bool 
 {
     *out_may = false;
     const tp_cluster *a = &fusion->clusters.items[i], *b = &fusion->clusters.items[j];
-    if (a->is_replicated != b->is_replicated) return TPUCL_OK;
+    if (a->is_replicated != b->is_replicated || a->loop != b->loop) return TPUCL_OK;
     const int64_t elems = elems_of(fusion, a->roots.items[0]);
     if (elems != elems_of(fusion, b->roots.items[0]) ||
         a->roots.count + b->roots.count > MAX_ROOTS || count_tensors(a, b) > MAX_MAP_TENSORS)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "graph/loop.h"
 #include "graph/opdef.h"
 
 /* ---- buffers ---- */
@@ -50,11 +51,13 @@ static int32_t last_reader(const tp_fusion *fusion, tp_node_id id)
     return -1;
 }
 
-/* Memory of one core that nothing outside of launches looks at. */
-static bool is_private(const tp_fusion *fusion, tp_node_id id)
+/* Memory of one core that nothing outside of launches looks at, and no other turn of a loop. */
+static bool is_private(const tp_lowering *l, tp_node_id id)
 {
+    const tp_fusion *fusion = l->fusion;
     if (fusion->cluster_of[id] < 0 || fusion->is_replicated[id] ||
-        output_of(fusion->graph, id) >= 0)
+        output_of(fusion->graph, id) >= 0 || l->host[id] != TP_NO_NODE ||
+        tp_graph_node(fusion->graph, id)->def->op_class == TP_OP_LOOP)
         return false;
     for (int32_t u = fusion->user_start[id]; u < fusion->user_start[id + 1]; u++)
         if (tp_graph_node(fusion->graph, fusion->users[u])->def->op_class == TP_OP_COLLECTIVE)
@@ -81,9 +84,10 @@ static tpucl_status share_operand(tp_lowering *l, int32_t position, tp_node_id r
     for (size_t r = 0; r < cluster->reads.count; r++) {
         const tp_node_id id = cluster->reads.items[r];
         const tp_node *operand = tp_graph_node(fusion->graph, id);
-        if (tp_shape_elems(&operand->shape) != tp_shape_elems(&node->shape) ||
+        if (!is_private(l, id) || tp_shape_elems(&operand->shape) != tp_shape_elems(&node->shape) ||
             tp_dtype_size(operand->dtype) != tp_dtype_size(node->dtype) ||
-            !is_private(fusion, id) || is_taken(l, id) || last_reader(fusion, id) != position)
+            fusion->clusters.items[fusion->cluster_of[id]].loop != cluster->loop ||
+            is_taken(l, id) || last_reader(fusion, id) != position)
             continue;
         bool is_in_place;
         TP_TRY(tp_vpu_map_is_in_place(&target, cluster->roots.items, (int32_t)cluster->roots.count,
@@ -102,7 +106,7 @@ static tpucl_status share_operands(tp_lowering *l)
         const tp_cluster *cluster = &fusion->clusters.items[fusion->order[i]];
         if (cluster->kind != TP_CLUSTER_MAP) continue;
         for (size_t r = 0; r < cluster->roots.count; r++)
-            if (is_private(fusion, cluster->roots.items[r]))
+            if (is_private(l, cluster->roots.items[r]))
                 TP_TRY(share_operand(l, i, cluster->roots.items[r]));
     }
     return TPUCL_OK;
@@ -123,7 +127,7 @@ static uint64_t take_record(uint64_t *inout_record_bytes, uint64_t bytes)
     return offset;
 }
 
-static tpucl_status add_buffer(tp_lowering *l, tp_node_id id)
+tpucl_status tp_lower_add_buffer(tp_lowering *l, tp_node_id id)
 {
     const tp_fusion *fusion = l->fusion;
     const tp_graph *graph = fusion->graph;
@@ -135,8 +139,9 @@ static tpucl_status add_buffer(tp_lowering *l, tp_node_id id)
                                 .bytes = (uint64_t)tp_shape_bytes(&node->shape, node->dtype)};
     const int32_t update = update_in_place(fusion, id);
     if (l->buffer_of[id] >= 0) return TPUCL_OK;
+    if (tp_lower_is_view(l, id)) return tp_lower_add_view(l, id);
     if (l->takes_from[id] != TP_NO_NODE) {
-        TP_TRY(add_buffer(l, l->takes_from[id]));
+        TP_TRY(tp_lower_add_buffer(l, l->takes_from[id]));
         l->buffer_of[id] = l->buffer_of[l->takes_from[id]];
         return TPUCL_OK;
     }
@@ -179,7 +184,7 @@ static tpucl_status add_variables(tp_lowering *l)
                                               .is_model = from->is_model};
         int32_t index;
         TP_TRY(tp_program_builder_add_variable(l->builder, &variable, &index));
-        TP_TRY(add_buffer(l, from->node));
+        TP_TRY(tp_lower_add_buffer(l, from->node));
     }
     return TPUCL_OK;
 }
@@ -190,12 +195,12 @@ static tpucl_status add_buffers(tp_lowering *l)
     const tp_graph *graph = fusion->graph;
     TP_TRY(add_variables(l));
     for (int32_t i = 0; i < graph->input_count; i++) {
-        TP_TRY(add_buffer(l, graph->inputs[i].node));
+        TP_TRY(tp_lower_add_buffer(l, graph->inputs[i].node));
         TP_TRY(tp_program_builder_add_port(l->builder, TP_PORT_INPUT, graph->inputs[i].name,
                                            l->buffer_of[graph->inputs[i].node]));
     }
     for (tp_node_id id = 0; id < graph->node_count; id++)
-        if (fusion->is_live[id] && fusion->is_stored[id]) TP_TRY(add_buffer(l, id));
+        if (fusion->is_live[id] && fusion->is_stored[id]) TP_TRY(tp_lower_add_buffer(l, id));
     for (int32_t i = 0; i < graph->output_count; i++) {
         const tp_node_id id = graph->outputs[i].node;
         const tp_port_kind kind = fusion->is_replicated[id] ? TP_PORT_RESULT : TP_PORT_OUTPUT;
@@ -311,6 +316,8 @@ static tpucl_status lower_cluster(tp_lowering *l, const tp_cluster *cluster)
         return tp_lower_window(l, cluster);
     case TP_CLUSTER_MEMORY:
         return tp_lower_memory(l, cluster);
+    case TP_CLUSTER_LOOP:
+        return TPUCL_OK; /* its memory is a view */
     case TP_CLUSTER_ALL_REDUCE:
     default:
         return lower_all_reduce(l, cluster);
@@ -376,6 +383,32 @@ static tpucl_status join_sources(tp_lowering *l)
     return status;
 }
 
+static int64_t turns_of(const tp_lowering *l, const tp_lowered_loop *loop)
+{
+    return tp_loop_length(l->fusion->graph, loop->loop);
+}
+
+static int64_t turns_of_launch(const tp_lowering *l, int32_t segment, int32_t index)
+{
+    for (size_t i = 0; i < l->loops.count; i++) {
+        const tp_lowered_loop *loop = &l->loops.items[i];
+        if (loop->segment == segment && index >= loop->first && index < loop->first + loop->count)
+            return turns_of(l, loop);
+    }
+    return 1;
+}
+
+static tpucl_status emit_loops(tp_lowering *l, int32_t segment)
+{
+    for (size_t i = 0; i < l->loops.count; i++) {
+        const tp_lowered_loop *loop = &l->loops.items[i];
+        if (loop->segment == segment && loop->count > 0)
+            TP_TRY(tp_program_builder_add_loop(l->builder, loop->first, loop->count,
+                                               turns_of(l, loop)));
+    }
+    return TPUCL_OK;
+}
+
 static tpucl_status emit_segments(tp_lowering *l)
 {
     int32_t per_core_segments = 0;
@@ -385,13 +418,15 @@ static tpucl_status emit_segments(tp_lowering *l)
         TP_TRY(tp_program_builder_begin_segment(l->builder, is_per_core));
         for (size_t i = 0; i < l->segments[s].count; i++) {
             const tp_launch *launch = &l->segments[s].items[i];
+            const double turns = (double)turns_of_launch(l, s, (int32_t)i);
             TP_TRY(tp_program_builder_add_launch(l->builder, launch));
             if (launch->kind != TP_LAUNCH_KERNEL) program->is_exact = false;
             if (is_per_core) {
-                program->flops_per_core += launch->flops;
-                program->bytes_per_core += launch->bytes;
+                program->flops_per_core += turns * launch->flops;
+                program->bytes_per_core += turns * launch->bytes;
             }
         }
+        TP_TRY(emit_loops(l, s));
         if (is_per_core && l->segments[s].count > 0) per_core_segments++;
     }
     program->is_resident = per_core_segments > 1;
@@ -404,20 +439,27 @@ tpucl_status tp_lower(tp_lowering *l)
     const size_t nodes = (size_t)fusion->graph->node_count;
     l->buffer_of = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, nodes + 1);
     l->takes_from = TP_ARENA_NEW_ARRAY(fusion->arena, tp_node_id, nodes + 1);
+    l->host = TP_ARENA_NEW_ARRAY(fusion->arena, tp_node_id, nodes + 1);
+    l->memory_of = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, nodes + 1);
     l->segment_count = 2 * fusion->level_count;
     l->segments = TP_ARENA_NEW_ARRAY(fusion->arena, tp_launch_list, (size_t)l->segment_count + 1);
-    if (!l->buffer_of || !l->takes_from || !l->segments) {
+    if (!l->buffer_of || !l->takes_from || !l->host || !l->memory_of || !l->segments) {
         l->segment_count = 0;
         return TPUCL_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < nodes; i++) {
-        l->buffer_of[i] = -1;
-        l->takes_from[i] = TP_NO_NODE;
+        l->buffer_of[i] = l->memory_of[i] = -1;
+        l->takes_from[i] = l->host[i] = TP_NO_NODE;
     }
+    TP_TRY(tp_lower_find_hosts(l));
     TP_TRY(share_operands(l));
     TP_TRY(add_buffers(l));
-    for (int32_t i = 0; i < fusion->order_count; i++)
-        TP_TRY(lower_cluster(l, &fusion->clusters.items[fusion->order[i]]));
+    for (int32_t i = 0; i < fusion->order_count; i++) {
+        const tp_cluster *cluster = &fusion->clusters.items[fusion->order[i]];
+        TP_TRY(tp_lower_enter_loop(l, cluster));
+        TP_TRY(lower_cluster(l, cluster));
+    }
+    TP_TRY(tp_lower_enter_loop(l, NULL));
     TP_TRY(copy_updates(l));
     TP_TRY(join_sources(l));
     return emit_segments(l);
@@ -429,4 +471,5 @@ void tp_lowering_deinit(tp_lowering *l)
         tp_launch_list_deinit(&l->segments[i]);
     tp_reduce_list_deinit(&l->reduces);
     tp_pack_list_deinit(&l->packs);
+    tp_loop_list_deinit(&l->loops);
 }

@@ -26,16 +26,25 @@ typedef struct tp_shared_pack {
 } tp_shared_pack;
 TP_ARRAY_DEFINE(tp_pack_list, tp_shared_pack)
 
+/* Launches first .. first + count - 1 of a segment. */
+typedef struct tp_lowered_loop {
+    int32_t loop, segment, first, count;
+} tp_lowered_loop;
+TP_ARRAY_DEFINE(tp_loop_list, tp_lowered_loop)
+
 typedef struct tp_lowering {
     tp_fusion *fusion;
     const tp_compile_options *options;
     tp_program_builder *builder;
-    int32_t *buffer_of;       /* per node; -1: none */
-    tp_node_id *takes_from;   /* per node: the operand whose memory it gets, TP_NO_NODE */
+    int32_t *buffer_of;     /* per node; -1: none */
+    tp_node_id *takes_from; /* per node: the operand whose memory it gets, TP_NO_NODE */
+    tp_node_id *host;       /* per node: the loop_stack or loop_carry whose memory it is made in */
+    int32_t *memory_of;     /* per loop_carry: the buffer with both turns' values; -1 */
     tp_launch_list *segments; /* 2 per level: replicated, per core */
     int32_t segment_count;
     tp_reduce_list reduces;
     tp_pack_list packs;
+    tp_loop_list loops;
 } tp_lowering;
 
 /* Fills builder's program but for the places of slab buffers. */
@@ -53,6 +62,15 @@ tpucl_status tp_lower_map_args(tp_lowering *lowering, const tp_kernel_arg *args,
                                int32_t scratch, const tp_kernel_arg **out_args);
 /* "name op" of a cluster, for listings. */
 const char *tp_lower_label(tp_lowering *lowering, const tp_cluster *cluster);
+
+/* lower_loop.c. Fills in `host`; makes the buffer of a node that is a view; begins or ends the loops
+ * around the cluster that is lowered next (NULL: none is left). */
+tpucl_status tp_lower_find_hosts(tp_lowering *lowering);
+bool tp_lower_is_view(const tp_lowering *lowering, tp_node_id id);
+tpucl_status tp_lower_add_view(tp_lowering *lowering, tp_node_id id);
+tpucl_status tp_lower_enter_loop(tp_lowering *lowering, const tp_cluster *next);
+/* Makes a node's buffer, if it has none yet. */
+tpucl_status tp_lower_add_buffer(tp_lowering *lowering, tp_node_id id);
 
 tpucl_status tp_lower_mxu(tp_lowering *lowering, const tp_cluster *cluster);
 tpucl_status tp_lower_window(tp_lowering *lowering, const tp_cluster *cluster);

@@ -74,12 +74,16 @@ static bool is_once_per_device(tp_space space)
            space == TP_SPACE_CONSTANT || space == TP_SPACE_RESULT;
 }
 
-static tp_mxu_operand operand_of(tp_lowering *l, const tp_operand_view *view)
+/* What stands once per device is packed in front of the cores' work, unless a loop moves it: then it is
+ * packed in each turn, where the product is. */
+static tp_mxu_operand operand_of(tp_lowering *l, const tp_cluster *cluster,
+                                 const tp_operand_view *view)
 {
     const tp_program *program = tp_program_builder_program(l->builder);
     const tp_program_buffer *buffer = &program->buffers[l->buffer_of[view->base]];
     return (tp_mxu_operand){.dtype = tp_graph_node(l->fusion->graph, view->base)->dtype,
-                            .is_replicated = is_once_per_device(buffer->space),
+                            .is_replicated = is_once_per_device(buffer->space) &&
+                                             (cluster->is_replicated || !buffer->view.stride_bytes),
                             .stride_batch = view->stride_batch,
                             .stride_outer = view->stride_outer,
                             .stride_inner = view->stride_inner};
@@ -91,8 +95,8 @@ static tpucl_status fill_problem(tp_lowering *l, const tp_cluster *cluster, tp_m
     const tp_node_id head = cluster->heads.items[0];
     const tp_node *node = tp_graph_node(fusion->graph, head);
     const tp_operand_view *views = &fusion->operands[2 * head];
-    p->a = operand_of(l, &views[0]);
-    p->b = operand_of(l, &views[1]);
+    p->a = operand_of(l, cluster, &views[0]);
+    p->b = operand_of(l, cluster, &views[1]);
     p->a_tensor = l->buffer_of[views[0].base];
     p->b_tensor = l->buffer_of[views[1].base];
     p->c_is_replicated = cluster->is_replicated;

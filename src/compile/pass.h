@@ -23,12 +23,13 @@ tpucl_status tp_pass_layout(const tp_graph *graph, tp_graph **out_graph);
 TP_ARRAY_DEFINE(tp_node_list, tp_node_id)
 
 typedef enum tp_cluster_kind {
-    TP_CLUSTER_MAP,       /* element-wise: roots only */
-    TP_CLUSTER_REDUCE,    /* heads: reductions of one shape */
-    TP_CLUSTER_MXU,       /* heads[0]: the product */
-    TP_CLUSTER_WINDOW,    /* heads[0] */
-    TP_CLUSTER_MEMORY,    /* heads[0] */
-    TP_CLUSTER_ALL_REDUCE /* heads[0]; no launch: part of the segment's reduction */
+    TP_CLUSTER_MAP,        /* element-wise: roots only */
+    TP_CLUSTER_REDUCE,     /* heads: reductions of one shape */
+    TP_CLUSTER_MXU,        /* heads[0]: the product */
+    TP_CLUSTER_WINDOW,     /* heads[0] */
+    TP_CLUSTER_MEMORY,     /* heads[0] */
+    TP_CLUSTER_ALL_REDUCE, /* heads[0]; no launch: part of the segment's reduction */
+    TP_CLUSTER_LOOP        /* heads[0]: one of a loop's own ops; no launch: a view of memory */
 } tp_cluster_kind;
 
 typedef struct tp_cluster {
@@ -38,6 +39,7 @@ typedef struct tp_cluster {
     tp_node_list heads, roots; /* roots: stored by the cluster, heads among them */
     tp_node_list reads;        /* stored nodes that it loads, each once */
     int32_t level;             /* how many reductions over cores come before it */
+    int32_t loop;              /* the loop that runs it, 0: none; all its nodes are of one */
 } tp_cluster;
 
 TP_ARRAY_DEFINE(tp_cluster_list, tp_cluster)
@@ -94,7 +96,8 @@ tpucl_status tp_fusion_product_size(const tp_fusion *fusion, tp_node_id node, in
                                     int64_t *out_m, int64_t *out_n);
 /* Fills cluster->reads anew. */
 tpucl_status tp_cluster_find_reads(tp_fusion *fusion, int32_t cluster);
-/* Does `from` have to run before `to`, because of what is stored? */
+/* Does `from` have to run before `to`, because of what is stored? A loop runs as a whole: seen from
+ * outside, what one of its clusters reads comes before all of them. */
 tpucl_status tp_cluster_reaches(tp_fusion *fusion, int32_t from, int32_t to, bool *out_reaches);
 /* One line per cluster, for dumps. */
 tpucl_status tp_fusion_print(const tp_fusion *fusion, tp_str_builder *out);

@@ -5,6 +5,9 @@
  *
  * A node is stored when that is cheaper in a simple cost model in units of one byte of memory traffic:
  * an element-wise operation costs its weight, a value read or written its size, a launch LAUNCH_COST.
+ * What a loop reads of a node outside is computed in every turn when the node is not stored. Nothing of
+ * a loop is computed outside of it: what leaves it is stored.
+ *
  * Random numbers are never stored, and neither are broadcasts, reshapes, iota and scalar constants:
  * reading them again costs as much as making them again, or more.
  */
@@ -12,6 +15,7 @@
 
 #include <string.h>
 #include "core/alloc.h"
+#include "graph/loop.h"
 #include "graph/opdef.h"
 
 /* One launch takes about 3 us on the PoCL of a two-core machine (measured), in which that machine
@@ -167,16 +171,27 @@ static void force_stored(tp_fusion *fusion)
         const tp_op_class op_class = node->def->op_class;
         if (is_port_source(fusion, id)) force(fusion, id);
         if (!fusion->is_live[id]) continue;
-        if (op_class == TP_OP_WINDOW || op_class == TP_OP_MEMORY || op_class == TP_OP_COLLECTIVE) {
+        if (op_class == TP_OP_WINDOW || op_class == TP_OP_MEMORY || op_class == TP_OP_COLLECTIVE ||
+            op_class == TP_OP_LOOP) {
             force(fusion, id);
             for (int32_t i = 0; i < node->input_count; i++)
                 if (!tp_fusion_is_fill(fusion, id, i)) force(fusion, node->inputs[i]);
             /* Each core brings its own, also when all have the same (see pass_layout). */
             if (op_class == TP_OP_COLLECTIVE) fusion->is_replicated[node->inputs[0]] = false;
+            /* So does each core whose carry starts with it. */
+            if (node->def->loop_part == TP_LOOP_CARRY)
+                fusion->is_replicated[node->inputs[0]] = fusion->is_replicated[id];
         }
         /* For now; pass_fuse takes back what only its own epilogue reads. */
         if (op_class == TP_OP_MXU || op_class == TP_OP_REDUCE) fusion->is_stored[id] = true;
     }
+}
+
+/* How often a user asks for each element: in every turn, when it is in a loop and the node is not. */
+static double turns_of_use(const tp_fusion *fusion, tp_node_id id, const tp_node *user)
+{
+    if (user->loop == tp_graph_node(fusion->graph, id)->loop) return 1;
+    return (double)tp_loop_length(fusion->graph, user->loop);
 }
 
 /* Reads of an operand through the heads: a reduction computes each element of its operand once. */
@@ -187,17 +202,19 @@ static void gather_uses(fuse_state *state, tp_node_id id)
         const tp_node_id user = fusion->users[u];
         const tp_node *node = tp_graph_node(fusion->graph, user);
         if (node->def->op_class == TP_OP_MXU || node->def->op_class == TP_OP_WINDOW ||
-            node->def->op_class == TP_OP_MEMORY || node->def->op_class == TP_OP_COLLECTIVE)
+            node->def->op_class == TP_OP_MEMORY || node->def->op_class == TP_OP_COLLECTIVE ||
+            node->def->op_class == TP_OP_LOOP)
             continue; /* they read memory, which is forced */
+        const double turns = turns_of_use(fusion, id, node);
         if (node->def->op_class == TP_OP_REDUCE) {
             add_sink(&state->sinks[id], user);
-            state->evals[id] += elems_of(fusion, id);
+            state->evals[id] += turns * elems_of(fusion, id);
         } else if (fusion->is_stored[user]) {
             add_sink(&state->sinks[id], user);
-            state->evals[id] += elems_of(fusion, user);
+            state->evals[id] += turns * elems_of(fusion, user);
         } else {
             add_sinks(&state->sinks[id], &state->sinks[user]);
-            state->evals[id] += state->evals[user];
+            state->evals[id] += turns * state->evals[user];
         }
     }
 }
@@ -219,7 +236,7 @@ static tpucl_status decide(fuse_state *state)
 static tpucl_status add_cluster(tp_fusion *fusion, tp_node_id id)
 {
     const tp_node *node = tp_graph_node(fusion->graph, id);
-    tp_cluster cluster = {.is_replicated = fusion->is_replicated[id]};
+    tp_cluster cluster = {.is_replicated = fusion->is_replicated[id], .loop = tp_loop_unit(node)};
     switch (node->def->op_class) {
     case TP_OP_REDUCE:
         cluster.kind = TP_CLUSTER_REDUCE;
@@ -235,6 +252,9 @@ static tpucl_status add_cluster(tp_fusion *fusion, tp_node_id id)
         break;
     case TP_OP_COLLECTIVE:
         cluster.kind = TP_CLUSTER_ALL_REDUCE;
+        break;
+    case TP_OP_LOOP:
+        cluster.kind = TP_CLUSTER_LOOP;
         break;
     default:
         cluster.kind = TP_CLUSTER_MAP;

@@ -6,7 +6,9 @@
  *
  * Ports: the tensors behind outputs, updates and operands of all_reduce each have a place of their own
  * (outfeed record, variable, reduction range), so no node may be two of these, or be one and an input
- * at the same time. Where one would be, a reshape to the same shape stands between: a copy.
+ * at the same time. Where one would be, a reshape to the same shape stands between: a copy. The same
+ * holds of what a loop stacks and carries, and of what a carry starts with: it is computed right into
+ * the memory of stack or carry.
  */
 #include "compile/pass.h"
 
@@ -105,7 +107,7 @@ static tpucl_status claim(claims *c, tp_node_id id, bool *out_was_claimed)
 /* Has the node memory that nobody else may decide about? */
 static bool has_own_place(const tp_node *node)
 {
-    if (node->def->op_class == TP_OP_COLLECTIVE) return true;
+    if (node->def->op_class == TP_OP_COLLECTIVE || node->def->op_class == TP_OP_LOOP) return true;
     return node->def->op_class == TP_OP_SOURCE && strcmp(node->def->name, "iota") != 0 &&
            strcmp(node->def->name, "step") != 0;
 }
@@ -146,6 +148,43 @@ static tpucl_status layout_all_reduce(tp_rewrite *rewrite, const tp_graph *graph
     return TPUCL_OK;
 }
 
+/* The operand that lives in the memory of stack or carry; -1: none. */
+static int32_t hosted_operand(tp_loop_part part)
+{
+    if (part == TP_LOOP_SLICE) return -1;
+    return part == TP_LOOP_LAST ? 1 : 0;
+}
+
+/* A single constant has no memory that a turn could take a slice of. */
+static bool is_literal(const tp_node *node)
+{
+    return strcmp(node->def->name, "constant") == 0 && tp_shape_elems(&node->shape) == 1;
+}
+
+static tpucl_status layout_loop(tp_rewrite *rewrite, const tp_graph *graph, const int32_t *uses,
+                                claims *c, tp_node_id id)
+{
+    tp_graph *to = tp_rewrite_graph(rewrite);
+    const tp_node *node = tp_graph_node(graph, id);
+    const int32_t hosted = hosted_operand(node->def->loop_part);
+    tp_node_id inputs[TP_MAX_INPUTS];
+    for (int32_t i = 0; i < node->input_count; i++) {
+        inputs[i] = tp_rewrite_of(rewrite, node->inputs[i]);
+        const bool is_shared = node->def->loop_part == TP_LOOP_CARRY && uses[node->inputs[i]] > 1;
+        if (is_shared || (i != hosted && is_literal(tp_graph_node(to, inputs[i]))))
+            inputs[i] = tp_op_reshape(to, inputs[i], tp_graph_node(to, inputs[i])->shape);
+        TP_TRY(tp_graph_check(to));
+        if (i == hosted) TP_TRY(claim_or_copy(to, c, inputs[i], &inputs[i]));
+    }
+    const tp_node_id copy =
+        tp_graph_add(to, node->def->name, inputs, node->input_count, node->attrs, node->attr_count);
+    TP_TRY(tp_graph_check(to));
+    to->nodes[copy].name = tp_arena_strdup(to->arena, node->name);
+    if (!to->nodes[copy].name) return TPUCL_OUT_OF_MEMORY;
+    tp_rewrite_map(rewrite, id, copy);
+    return TPUCL_OK;
+}
+
 static tpucl_status layout_ports(tp_graph *graph, claims *c)
 {
     for (int32_t i = 0; i < graph->update_count; i++)
@@ -156,7 +195,7 @@ static tpucl_status layout_ports(tp_graph *graph, claims *c)
 }
 
 static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph,
-                                 const bool *is_replicated, claims *c)
+                                 const bool *is_replicated, const int32_t *uses, claims *c)
 {
     for (tp_node_id id = 0; id < graph->node_count; id++) {
         if (!tp_rewrite_is_live(rewrite, id)) continue;
@@ -165,6 +204,8 @@ static tpucl_status layout_nodes(tp_rewrite *rewrite, const tp_graph *graph,
             TP_TRY(layout_dot(rewrite, graph, id));
         else if (node->def->op_class == TP_OP_COLLECTIVE)
             TP_TRY(layout_all_reduce(rewrite, graph, is_replicated, c, id));
+        else if (node->def->op_class == TP_OP_LOOP)
+            TP_TRY(layout_loop(rewrite, graph, uses, c, id));
         else
             tp_rewrite_copy(rewrite, id);
         TP_TRY(tp_graph_check(tp_rewrite_graph(rewrite)));
@@ -179,10 +220,12 @@ tpucl_status tp_pass_layout(const tp_graph *graph, tp_graph **out_graph)
     tpucl_status status;
     *out_graph = NULL;
     bool *is_replicated = TP_NEW_ARRAY(bool, (size_t)graph->node_count);
-    if (!is_replicated) return TPUCL_OUT_OF_MEMORY;
+    int32_t *uses = TP_NEW_ARRAY(int32_t, (size_t)graph->node_count);
+    TP_TRY_GOTO(status, is_replicated && uses ? TPUCL_OK : TPUCL_OUT_OF_MEMORY, done);
     tp_graph_mark_replicated(graph, is_replicated);
+    tp_graph_count_uses(graph, uses);
     TP_TRY_GOTO(status, tp_rewrite_begin(graph, &rewrite), done);
-    TP_TRY_GOTO(status, layout_nodes(rewrite, graph, is_replicated, &c), done);
+    TP_TRY_GOTO(status, layout_nodes(rewrite, graph, is_replicated, uses, &c), done);
     tp_rewrite *const finished = rewrite;
     rewrite = NULL;
     TP_TRY_GOTO(status, tp_rewrite_finish(finished, out_graph), done);
@@ -190,6 +233,7 @@ tpucl_status tp_pass_layout(const tp_graph *graph, tp_graph **out_graph)
 done:
     tp_rewrite_cancel(rewrite);
     tp_free(is_replicated);
+    tp_free(uses);
     tp_free(c.is_claimed);
     if (status != TPUCL_OK) {
         tp_graph_destroy(*out_graph);

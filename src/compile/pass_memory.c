@@ -4,6 +4,9 @@
  * (greedy by size: Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference", 2020);
  * on training graphs this comes close to the peak of what is alive, which is reported beside it.
  *
+ * In a loop, what one turn leaves for the next or for those outside lives as long as the loop, and so
+ * does what the loop reads from outside; what a turn makes and uses up lives only in between.
+ *
  * Buffers that are summed over cores must lie side by side, once in CORE and once in REPLICATED in the
  * same order: each such group is placed as one item.
  */
@@ -50,6 +53,21 @@ static void touch(tp_program_buffer *buffer, int32_t first, int32_t last)
     if (last > buffer->last_use) buffer->last_use = last;
 }
 
+static void extend_over_loop(tp_program *program, const tp_program_loop *loop)
+{
+    const int32_t last = loop->first_launch + loop->launch_count - 1;
+    for (int32_t i = loop->first_launch; i <= last; i++)
+        for (int32_t a = 0; a < program->launches[i].arg_count; a++) {
+            const tp_kernel_arg *arg = &program->launches[i].args[a];
+            if (arg->kind != TP_ARG_TENSOR) continue;
+            const int32_t base = tp_program_base(program, arg->tensor);
+            tp_program_buffer *buffer = &program->buffers[base];
+            if (base != arg->tensor || buffer->first_use < loop->first_launch ||
+                buffer->last_use > last)
+                touch(buffer, loop->first_launch, last);
+        }
+}
+
 /* What stands once per device and is read by cores is read again by every wave: it lives to the end of
  * the segment. */
 static void find_lifetimes(const planner *p)
@@ -62,7 +80,8 @@ static void find_lifetimes(const planner *p)
             const tp_launch *launch = &program->launches[i];
             for (int32_t a = 0; a < launch->arg_count; a++) {
                 if (launch->args[a].kind != TP_ARG_TENSOR) continue;
-                tp_program_buffer *buffer = &program->buffers[launch->args[a].tensor];
+                tp_program_buffer *buffer =
+                    &program->buffers[tp_program_base(program, launch->args[a].tensor)];
                 const bool stays = segment->is_per_core && buffer->space == TP_SPACE_REPLICATED;
                 touch(buffer, i, stays ? end : i);
             }
@@ -77,6 +96,8 @@ static void find_lifetimes(const planner *p)
         touch(&program->buffers[pair->core_buffer], end, end);
         touch(&program->buffers[pair->replicated_buffer], start, end);
     }
+    for (int32_t i = 0; i < program->loop_count; i++)
+        extend_over_loop(program, &program->loops[i]);
 }
 
 /* ---- items ---- */
@@ -112,7 +133,9 @@ static tpucl_status list_items(planner *p)
     }
     for (int32_t i = 0; i < program->buffer_count; i++) {
         const tp_program_buffer *buffer = &program->buffers[i];
-        if (!is_slab(buffer->space) || p->group_of[i] > 0 || buffer->first_use < 0) continue;
+        if (!is_slab(buffer->space) || p->group_of[i] > 0 || buffer->first_use < 0 ||
+            buffer->view.is_view)
+            continue;
         const item single = {.buffer = i,
                              .space = buffer->space,
                              .bytes = align(buffer->bytes),
@@ -231,6 +254,19 @@ static uint64_t peak_core_bytes(const planner *p)
     return peak;
 }
 
+static void place_views(tp_program *program)
+{
+    for (int32_t i = 0; i < program->buffer_count; i++) {
+        tp_program_buffer *buffer = &program->buffers[i];
+        if (!buffer->view.is_view) continue;
+        const tp_program_buffer *base = &program->buffers[buffer->view.of];
+        buffer->slab_segment = base->slab_segment;
+        buffer->offset_bytes = base->offset_bytes + buffer->view.offset_bytes;
+        buffer->first_use = base->first_use;
+        buffer->last_use = base->last_use;
+    }
+}
+
 static tpucl_status run(planner *p)
 {
     find_lifetimes(p);
@@ -247,6 +283,7 @@ static tpucl_status run(planner *p)
             p->program->buffers[it->buffer].offset_bytes = it->offset;
         }
     }
+    place_views(p->program);
     p->program->peak_core_bytes = peak_core_bytes(p);
     return TPUCL_OK;
 }

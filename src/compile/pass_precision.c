@@ -82,7 +82,7 @@ static bool is_hard_base(const tp_node *node)
 {
     return (node->def->op_class == TP_OP_SOURCE &&
             (strcmp(node->def->name, "input") == 0 || strcmp(node->def->name, "variable") == 0)) ||
-           node->def->op_class == TP_OP_COLLECTIVE;
+           node->def->op_class == TP_OP_COLLECTIVE || node->def->op_class == TP_OP_LOOP;
 }
 
 /* `operand` and what it is a view of, the operand first. Converts to bf16 are looked through when

@@ -5,6 +5,8 @@
  * the last core is done. Within a level the order of the graph is kept as far as possible: it is the
  * order in which the model was written, backward after forward, and keeps few tensors alive.
  *
+ * A loop's clusters run side by side: all of them wait for what any of them reads outside.
+ *
  * A variable's update may be written into the variable itself when every other reader of the old value
  * comes earlier: those readers become predecessors, as long as that makes no circle.
  */
@@ -36,6 +38,11 @@ static int32_t cluster_count(const schedule *s)
     return (int32_t)s->fusion->clusters.count;
 }
 
+static bool is_in_loop(const schedule *s, int32_t index, int32_t loop)
+{
+    return !cluster_at(s, index)->is_dead && cluster_at(s, index)->loop == loop;
+}
+
 /* ---- predecessors ---- */
 
 static bool walk_back(schedule *s, int32_t at, int32_t target)
@@ -44,6 +51,8 @@ static bool walk_back(schedule *s, int32_t at, int32_t target)
     if (s->is_seen[at]) return false;
     s->is_seen[at] = true;
     const tp_cluster *cluster = cluster_at(s, at);
+    for (int32_t c = 0; cluster->loop && c < cluster_count(s); c++)
+        if (is_in_loop(s, c, cluster->loop) && walk_back(s, c, target)) return true;
     for (size_t i = 0; i < cluster->reads.count; i++) {
         const int32_t producer = s->fusion->cluster_of[cluster->reads.items[i]];
         if (producer >= 0 && producer != at && walk_back(s, producer, target)) return true;
@@ -106,21 +115,58 @@ static tpucl_status plan_update(schedule *s, int32_t update)
 
 /* ---- levels ---- */
 
-static int32_t early_level(schedule *s, int32_t index)
+static int32_t early_level(schedule *s, int32_t index);
+
+/* The earliest level behind what the cluster reads; producers of its own loop do not count. */
+static int32_t level_after_reads(schedule *s, int32_t index)
 {
-    tp_cluster *cluster = cluster_at(s, index);
-    if (s->is_done[index]) return cluster->level;
+    const tp_cluster *cluster = cluster_at(s, index);
     int32_t level = 0;
     for (size_t i = 0; i < cluster->reads.count; i++) {
         const int32_t producer = s->fusion->cluster_of[cluster->reads.items[i]];
         if (producer < 0 || producer == index) continue;
+        if (cluster->loop && cluster_at(s, producer)->loop == cluster->loop) continue;
         const bool is_sum = cluster_at(s, producer)->kind == TP_CLUSTER_ALL_REDUCE;
         const int32_t after = early_level(s, producer) + (is_sum ? 1 : 0);
         if (after > level) level = after;
     }
-    cluster->level = level;
-    s->is_done[index] = true;
     return level;
+}
+
+static void early_level_of_loop(schedule *s, int32_t loop)
+{
+    int32_t level = 0;
+    for (int32_t c = 0; c < cluster_count(s); c++) {
+        const int32_t own = is_in_loop(s, c, loop) ? level_after_reads(s, c) : 0;
+        if (own > level) level = own;
+    }
+    for (int32_t c = 0; c < cluster_count(s); c++) {
+        if (!is_in_loop(s, c, loop)) continue;
+        cluster_at(s, c)->level = level;
+        s->is_done[c] = true;
+    }
+}
+
+static int32_t early_level(schedule *s, int32_t index)
+{
+    tp_cluster *cluster = cluster_at(s, index);
+    if (s->is_done[index]) return cluster->level;
+    if (cluster->loop) {
+        early_level_of_loop(s, cluster->loop);
+        return cluster->level;
+    }
+    cluster->level = level_after_reads(s, index);
+    s->is_done[index] = true;
+    return cluster->level;
+}
+
+/* A cluster goes to an earlier level, and its loop with it. */
+static void lower_level(schedule *s, int32_t index, int32_t level)
+{
+    cluster_at(s, index)->level = level;
+    const int32_t loop = cluster_at(s, index)->loop;
+    for (int32_t c = 0; loop && c < cluster_count(s); c++)
+        if (is_in_loop(s, c, loop)) cluster_at(s, c)->level = level;
 }
 
 /* Replicated clusters go as late as their readers allow. An all_reduce stays with its operand. */
@@ -152,7 +198,7 @@ static void sink_levels(schedule *s)
                 if (!producer->is_replicated || producer->kind == TP_CLUSTER_ALL_REDUCE ||
                     producer->level <= reader->level)
                     continue;
-                producer->level = reader->level;
+                lower_level(s, p, reader->level);
                 has_moved = true;
             }
         }
@@ -179,13 +225,14 @@ static bool is_before_phase(const tp_cluster *a, const tp_cluster *b)
     return phase_of(a) < phase_of(b);
 }
 
-/* All predecessors in the same phase are placed. */
-static bool is_ready(const schedule *s, int32_t index)
+/* All predecessors in the same phase are placed, but for those in `loop`. */
+static bool has_predecessors(const schedule *s, int32_t index, int32_t loop)
 {
     const tp_cluster *cluster = cluster_at(s, index);
     for (size_t i = 0; i < cluster->reads.count; i++) {
         const int32_t producer = s->fusion->cluster_of[cluster->reads.items[i]];
-        if (producer >= 0 && producer != index && !s->is_done[producer]) return false;
+        if (producer < 0 || producer == index || s->is_done[producer]) continue;
+        if (!loop || cluster_at(s, producer)->loop != loop) return false;
     }
     for (size_t i = 0; i < s->extra.count; i++) {
         const edge e = s->extra.items[i];
@@ -193,6 +240,25 @@ static bool is_ready(const schedule *s, int32_t index)
             !is_before_phase(cluster, cluster_at(s, e.from)))
             return false;
     }
+    return true;
+}
+
+/* `open_loop`: the loop that has begun and not ended, 0: none. */
+static bool is_ready(const schedule *s, int32_t index, int32_t open_loop)
+{
+    const int32_t loop = cluster_at(s, index)->loop;
+    if (loop != open_loop) {
+        if (open_loop) return false;
+        for (int32_t c = 0; c < cluster_count(s); c++)
+            if (is_in_loop(s, c, loop) && !has_predecessors(s, c, loop)) return false;
+    }
+    return has_predecessors(s, index, 0);
+}
+
+static bool is_finished(const schedule *s, int32_t loop)
+{
+    for (int32_t c = 0; c < cluster_count(s); c++)
+        if (is_in_loop(s, c, loop) && !s->is_done[c]) return false;
     return true;
 }
 
@@ -208,7 +274,7 @@ static tpucl_status place_all(schedule *s)
     tp_fusion *fusion = s->fusion;
     fusion->order = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, fusion->clusters.count + 1);
     if (!fusion->order) return TPUCL_OUT_OF_MEMORY;
-    int32_t live = 0;
+    int32_t live = 0, open_loop = 0;
     for (int32_t c = 0; c < cluster_count(s); c++) {
         s->is_done[c] = false;
         s->position[c] = -1;
@@ -217,13 +283,15 @@ static tpucl_status place_all(schedule *s)
     while (fusion->order_count < live) {
         int32_t best = -1;
         for (int32_t c = 0; c < cluster_count(s); c++) {
-            if (cluster_at(s, c)->is_dead || s->is_done[c] || !is_ready(s, c)) continue;
+            if (cluster_at(s, c)->is_dead || s->is_done[c] || !is_ready(s, c, open_loop)) continue;
             if (best < 0 || is_earlier(cluster_at(s, c), cluster_at(s, best))) best = c;
         }
         if (best < 0) return TP_FAIL(TPUCL_INTERNAL, "clusters wait for each other in a circle");
         s->is_done[best] = true;
         s->position[best] = fusion->order_count;
         fusion->order[fusion->order_count++] = best;
+        open_loop = cluster_at(s, best)->loop;
+        if (open_loop && is_finished(s, open_loop)) open_loop = 0;
     }
     return TPUCL_OK;
 }

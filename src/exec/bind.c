@@ -48,6 +48,7 @@ static tpucl_status place_buffer(tp_loaded *loaded, const tp_bound_site *bound, 
         out->buffer = device->constants;
         break;
     }
+    if (buffer->view.stride_bytes) *out_moves = true;
     out->core_stride_elems = record / elem_bytes;
     if (!out->buffer)
         return TP_FAIL(TPUCL_INTERNAL, "buffer '%s' of program '%s' has no memory", buffer->name,
@@ -61,33 +62,43 @@ typedef struct site_placer {
     tp_bound_launch *launch;
 } site_placer;
 
+/* Notes that the offset of a buffer, at place `out`, is to be set anew before a launch. */
+static void add_moving(const site_placer *placer, int32_t index, uint32_t cl_index,
+                       const tp_tensor_place *out, uint64_t arg_offset_elems)
+{
+    const tp_program *program = placer->bound->program;
+    const tp_program_buffer *buffer = &program->buffers[index];
+    tp_moving_arg moving = {.cl_index = cl_index,
+                            .space = buffer->space,
+                            .base_elems = out->offset_elems + arg_offset_elems,
+                            .stride_elems = out->core_stride_elems,
+                            .elem_bytes = tp_dtype_size(buffer->dtype)};
+    if (buffer->space == TP_SPACE_RESULT)
+        moving.stride_elems = program->result_bytes / moving.elem_bytes;
+    if (buffer->space == TP_SPACE_CORE && !program->is_resident) moving.stride_elems = 0;
+    if (buffer->view.stride_bytes) moving.view = &buffer->view;
+    placer->launch->moving[placer->launch->moving_count++] = moving;
+}
+
 static tpucl_status place_arg(void *user, const tp_kernel_arg *arg, uint32_t offset_index,
                               tp_tensor_place *out)
 {
     const site_placer *placer = user;
-    const tp_program *program = placer->bound->program;
     bool moves = false;
     TP_TRY(place_buffer(placer->loaded, placer->bound, arg->tensor, out, &moves));
-    if (!moves) return TPUCL_OK;
-    const tp_program_buffer *buffer = &program->buffers[arg->tensor];
-    uint64_t stride = buffer->space == TP_SPACE_RESULT
-                          ? program->result_bytes / tp_dtype_size(buffer->dtype)
-                          : out->core_stride_elems;
-    placer->launch->moving[placer->launch->moving_count++] = (tp_moving_arg){
-        offset_index, buffer->space, out->offset_elems + arg->offset_elems, stride, 0, false};
+    if (moves) add_moving(placer, arg->tensor, offset_index, out, arg->offset_elems);
     return TPUCL_OK;
 }
 
-/* A library product takes plain offsets; its tensors neither move nor belong to a resident program. */
+/* A library product takes plain offsets: those of its places, which move like a kernel's arguments. */
 static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch)
 {
-    for (int i = 0; i < 3; i++) {
+    const site_placer user = {loaded, bound, launch};
+    for (uint32_t i = 0; i < 3; i++) {
         bool moves = false;
         TP_TRY(place_buffer(loaded, bound, launch->launch->args[i].tensor, &launch->places[i],
                             &moves));
-        if (moves)
-            return TP_FAIL(TPUCL_INTERNAL, "library product '%s' on a tensor that moves",
-                           launch->launch->label);
+        if (moves) add_moving(&user, launch->launch->args[i].tensor, i, &launch->places[i], 0);
     }
     return TPUCL_OK;
 }
@@ -95,11 +106,11 @@ static tpucl_status bind_gemm(tp_loaded *loaded, tp_bound_site *bound, tp_bound_
 static tpucl_status bind_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
                                 tp_device_program *program)
 {
-    if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return bind_gemm(loaded, bound, launch);
-    TP_TRY(tp_device_kernel_create(program, launch->launch->entry, &launch->kernel));
     launch->moving =
         TP_ARENA_NEW_ARRAY(loaded->arena, tp_moving_arg, (size_t)launch->launch->arg_count + 1);
     if (!launch->moving) return TPUCL_OUT_OF_MEMORY;
+    if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return bind_gemm(loaded, bound, launch);
+    TP_TRY(tp_device_kernel_create(program, launch->launch->entry, &launch->kernel));
     site_placer user = {loaded, bound, launch};
     const tp_tensor_placer placer = {place_arg, &user};
     return tp_launch_set_args(launch->kernel, launch->launch, loaded->executor->options.seed,

@@ -36,13 +36,15 @@ struct tp_executor {
     tp_variables *variables;
 };
 
-/* A tensor argument whose offset depends on the step or wave. */
+/* A tensor argument whose offset depends on the step, wave or turn of a loop. */
 typedef struct tp_moving_arg {
-    uint32_t cl_index;     /* of the offset argument */
-    tp_space space;        /* INPUT, OUTPUT, RESULT, or CORE of a resident program */
+    uint32_t cl_index;     /* of the offset argument; library products: of the place */
+    tp_space space;        /* INPUT, OUTPUT, RESULT, CORE of a resident program, or a loop's view */
     uint64_t base_elems;   /* offset inside the record or slab */
-    uint64_t stride_elems; /* record or slab size */
-    uint64_t last;         /* value set last */
+    uint64_t stride_elems; /* record or slab size; 0: it moves with the turns of a loop only */
+    const tp_program_view *view; /* NULL: none that moves */
+    uint64_t elem_bytes;
+    uint64_t last; /* value set last */
     bool is_set;
 } tp_moving_arg;
 
@@ -125,6 +127,7 @@ typedef struct tp_wave {
     uint32_t core_base, core_step; /* global ids */
     uint32_t step;
     int32_t infeed_slot, result_slot;
+    int64_t turn; /* of the loop that is running */
 } tp_wave;
 tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_wave *wave);

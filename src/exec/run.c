@@ -20,6 +20,17 @@ static uint64_t moving_index(const tp_moving_arg *arg, const tp_loaded *loaded,
     }
 }
 
+static uint64_t moving_offset(const tp_moving_arg *arg, const tp_loaded *loaded,
+                              const tp_bound_site *bound, const tp_wave *wave)
+{
+    uint64_t offset = arg->base_elems;
+    if (arg->stride_elems) offset += arg->stride_elems * moving_index(arg, loaded, bound, wave);
+    if (arg->view)
+        offset +=
+            (uint64_t)(tp_program_view_shift(arg->view, wave->turn) / (int64_t)arg->elem_bytes);
+    return offset;
+}
+
 static tpucl_status set_word(tp_device_kernel *kernel, int32_t index, uint32_t word)
 {
     if (index < 0) return TPUCL_OK;
@@ -31,8 +42,7 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
 {
     for (int32_t i = 0; i < launch->moving_count; i++) {
         tp_moving_arg *arg = &launch->moving[i];
-        uint64_t value =
-            arg->base_elems + arg->stride_elems * moving_index(arg, loaded, bound, wave);
+        uint64_t value = moving_offset(arg, loaded, bound, wave);
         if (arg->is_set && arg->last == value) continue;
         TP_TRY(tp_device_kernel_set_bytes(launch->kernel, arg->cl_index, &value, sizeof value));
         arg->last = value;
@@ -44,27 +54,52 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
     return TPUCL_OK;
 }
 
+static tpucl_status run_library(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                                int32_t cores, const tp_wave *wave)
+{
+    tp_device *device = tp_site_device(loaded->executor, bound->site);
+    for (int32_t i = 0; i < launch->moving_count; i++) {
+        const tp_moving_arg *arg = &launch->moving[i];
+        launch->places[arg->cl_index].offset_elems = moving_offset(arg, loaded, bound, wave);
+    }
+    return tp_launch_library(device, launch->launch, cores, launch->places);
+}
+
+static tpucl_status run_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                               const tp_wave *wave)
+{
+    int32_t cores = launch->launch->is_per_core ? wave->count : 1;
+    if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM)
+        return run_library(loaded, bound, launch, cores, wave);
+    TP_TRY(set_moving(loaded, bound, launch, wave));
+    const size_t *global = launch->launch->global;
+    size_t grid[3] = {global[0], global[1], global[2] * (size_t)cores};
+    tpucl_status status =
+        tp_device_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
+    if (status != TPUCL_OK)
+        tp_error_note("launch '%s' of program '%s'", launch->launch->label, bound->program->name);
+    return status;
+}
+
+/* How many launches from `first` on are turned together, and how often. */
+static int32_t range_at(const tp_program *program, int32_t first, int64_t *out_turns)
+{
+    const tp_program_loop *loop = tp_program_loop_at(program, first);
+    *out_turns = loop ? loop->turns : 1;
+    return loop ? loop->launch_count : 1;
+}
+
 tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_wave *wave)
 {
-    tp_device *device = tp_site_device(loaded->executor, bound->site);
-    for (int32_t i = 0; i < segment->launch_count; i++) {
-        tp_bound_launch *launch = &bound->launches[segment->first_launch + i];
-        int32_t cores = launch->launch->is_per_core ? wave->count : 1;
-        if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM) {
-            TP_TRY(tp_launch_library(device, launch->launch, cores, launch->places));
-            continue;
-        }
-        TP_TRY(set_moving(loaded, bound, launch, wave));
-        const size_t *global = launch->launch->global;
-        size_t grid[3] = {global[0], global[1], global[2] * (size_t)cores};
-        tpucl_status status =
-            tp_device_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
-        if (status != TPUCL_OK) {
-            tp_error_note("launch '%s' of program '%s'", launch->launch->label,
-                          bound->program->name);
-            return status;
-        }
+    const int32_t end = segment->first_launch + segment->launch_count;
+    for (int32_t first = segment->first_launch, count; first < end; first += count) {
+        tp_wave now = *wave;
+        int64_t turns;
+        count = range_at(bound->program, first, &turns);
+        for (now.turn = 0; now.turn < turns; now.turn++)
+            for (int32_t i = 0; i < count; i++)
+                TP_TRY(run_launch(loaded, bound, &bound->launches[first + i], &now));
     }
     return TPUCL_OK;
 }

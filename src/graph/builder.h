@@ -170,6 +170,44 @@ tp_node_id tp_op_convolution_filter_grad(tp_graph *graph, tp_node_id x, tp_node_
                                          tp_shape filter_shape, const tp_window *window,
                                          const char *precision);
 
+/* ---- loops: see graph/loop.h ---- */
+/* A number for a new loop. */
+int32_t tp_op_loop_new(tp_graph *graph);
+/* In the loop, whose length is xs's first dim: xs[turn], or with `reverse` xs[length - 1 - turn]. */
+tp_node_id tp_op_loop_slice(tp_graph *graph, int32_t loop, tp_node_id xs, bool reverse);
+/* In the loop: `init` in the first turn, then what tp_op_loop_last() says. */
+tp_node_id tp_op_loop_carry(tp_graph *graph, int32_t loop, int64_t length, tp_node_id init);
+/* `next`, of the carry's type, is the carry in the next turn. Gives what it is after the last one. */
+tp_node_id tp_op_loop_last(tp_graph *graph, tp_node_id carry, tp_node_id next);
+/* [length, ...]: the values of all turns in their order, or with `reverse` from the last to the first.
+ * What is not computed in the loop is repeated. */
+tp_node_id tp_op_loop_stack(tp_graph *graph, int32_t loop, tp_node_id value, bool reverse);
+
+/* A whole loop. In each turn `body` gets the carries and the turn's slices of xs, and says what the
+ * carries become and what is stacked: all arrays are of the counts in tp_scan. With `reverse` the
+ * turns go from the last slice to the first, and the stacks have the order of xs all the same. */
+#define TP_SCAN_MAX 32 /* carries, xs and stacks each */
+typedef void (*tp_scan_body)(void *user, tp_graph *graph, const tp_node_id *carries,
+                             const tp_node_id *slices, tp_node_id *out_next,
+                             tp_node_id *out_stacked);
+typedef struct tp_scan {
+    int64_t length;
+    bool reverse;
+    const tp_node_id *init, *xs; /* xs[i]: [length, ...] */
+    int32_t carry_count, xs_count, stack_count;
+    tp_scan_body body;
+    void *user;
+} tp_scan;
+/* out_last[carry_count], out_stacks[stack_count]: may be NULL when the count is 0. */
+void tp_op_scan(tp_graph *graph, const tp_scan *scan, tp_node_id *out_last, tp_node_id *out_stacks);
+
+/* One of two results by a pred scalar. Both branches are computed and one is selected, as on any
+ * machine without jumps; so a NaN in the other one does no harm, and neither does its gradient
+ * unless it is infinite. `branch` fills out_results[result_count]; both make the same types. */
+typedef void (*tp_branch)(void *user, tp_graph *graph, tp_node_id *out_results);
+void tp_op_conditional(tp_graph *graph, tp_node_id pred, tp_branch on_true, tp_branch on_false,
+                       void *user, int32_t result_count, tp_node_id *out_results);
+
 /* ---- cross-core ---- */
 /* Sum over the cores of the replica group; f32 only. The result is replicated. */
 tp_node_id tp_op_all_reduce(tp_graph *graph, tp_node_id a);

@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/array.h"
 #include "graph/attrs.h"
+#include "graph/loop.h"
 
 const tp_opdef *tp_op_table_find(const tp_op_table *table, const char *name)
 {
@@ -127,12 +128,14 @@ static tpucl_status append_node(tp_graph *graph, const char *op, const tp_node_i
     for (int32_t i = 0; i < TP_MAX_INPUTS; ++i)
         node.inputs[i] = i < input_count ? inputs[i] : TP_NO_NODE;
     node.name = "";
+    TP_TRY(tp_loop_find(graph, &node, &node.loop));
     TP_TRY(def->infer(graph, &node, &node.dtype, &node.shape));
     TP_TRY(tp_attrs_copy(graph->arena, attrs, attr_count, &node.attrs));
     node.name = tp_arena_printf(graph->arena, "%s%s", graph->scope, op);
     if (!node.name) return TPUCL_OUT_OF_MEMORY;
     TP_TRY(RESERVE(graph, nodes, node_count, node_capacity));
     graph->nodes[graph->node_count++] = node;
+    if (node.loop > graph->loop_count) graph->loop_count = node.loop;
     return TPUCL_OK;
 }
 
@@ -254,6 +257,11 @@ void tp_graph_add_update(tp_graph *graph, tp_node_id variable, tp_node_id value)
         return;
     }
     const tp_node *node = &graph->nodes[value];
+    if (node->loop) {
+        tp_graph_fail(graph, "update of '%s' with node %d, which has a value per turn of a loop",
+                      target->name, value);
+        return;
+    }
     if (node->dtype != target->dtype || !tp_shape_equal(&node->shape, &target->shape)) {
         char want[TP_SHAPE_TEXT_MAX], have[TP_SHAPE_TEXT_MAX];
         tp_shape_format(&target->shape, want, sizeof want);
@@ -273,6 +281,11 @@ void tp_graph_add_output(tp_graph *graph, const char *name, tp_node_id node)
     if (node < 0 || node >= graph->node_count) {
         tp_graph_fail(graph, "output '%s' is node %d, expected one of 0 to %d", name, node,
                       graph->node_count - 1);
+        return;
+    }
+    if (graph->nodes[node].loop) {
+        tp_graph_fail(graph, "output '%s' is node %d, which has a value per turn of a loop", name,
+                      node);
         return;
     }
     for (int32_t i = 0; i < graph->output_count; ++i)
@@ -303,13 +316,25 @@ void tp_graph_pop_scope(tp_graph *graph, const char *old_scope)
     graph->scope = old_scope;
 }
 
-void tp_graph_mark_replicated(const tp_graph *graph, bool *out_is_replicated)
+/* One walk over the nodes: false where an operand is, and in loops where `out_is_replicated` says so
+ * already of one of their nodes. */
+static void mark_replicated_once(const tp_graph *graph, bool *out_is_replicated)
 {
     for (tp_node_id id = 0; id < graph->node_count; ++id) {
         const tp_node *node = &graph->nodes[id];
-        bool is_replicated = node->def->op_class != TP_OP_RANDOM && !tp_node_is(node, "input");
+        bool is_replicated = out_is_replicated[id] && node->def->op_class != TP_OP_RANDOM &&
+                             !tp_node_is(node, "input");
         for (int32_t i = 0; i < node->input_count; ++i)
             is_replicated = is_replicated && out_is_replicated[node->inputs[i]];
         out_is_replicated[id] = is_replicated || node->def->op_class == TP_OP_COLLECTIVE;
     }
+}
+
+void tp_graph_mark_replicated(const tp_graph *graph, bool *out_is_replicated)
+{
+    for (tp_node_id id = 0; id < graph->node_count; ++id)
+        out_is_replicated[id] = true;
+    do
+        mark_replicated_once(graph, out_is_replicated);
+    while (tp_loop_spread_per_core(graph, out_is_replicated));
 }

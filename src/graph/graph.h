@@ -63,6 +63,7 @@ typedef struct tp_opdef tp_opdef; /* graph/opdef.h */
 
 typedef struct tp_node {
     const tp_opdef *def;
+    int32_t loop; /* the loop that it is computed in, each turn anew; 0: none. See graph/loop.h */
     tp_node_id inputs[TP_MAX_INPUTS];
     int32_t input_count;
     const tp_attr *attrs;
@@ -119,7 +120,8 @@ typedef struct tp_graph {
     int32_t input_count, input_capacity;
     tp_graph_output *outputs;
     int32_t output_count, output_capacity;
-    const char *scope; /* prefix of names given to new nodes */
+    const char *scope;  /* prefix of names given to new nodes */
+    int32_t loop_count; /* largest number of a loop so far */
     bool has_failed;
     tpucl_error first_error;
 } tp_graph;
@@ -180,7 +182,8 @@ const int64_t *tp_node_attr_ints(const tp_node *node, const char *name, int32_t 
 /* Whether it is a node of this op. For what traits cannot say; prefer traits. */
 bool tp_node_is(const tp_node *node, const char *op);
 
-/* out_is_replicated: caller's array of graph->node_count. */
+/* A loop is replicated as a whole or not at all. out_is_replicated: caller's array of
+ * graph->node_count. */
 void tp_graph_mark_replicated(const tp_graph *graph, bool *out_is_replicated);
 
 #endif

@@ -20,8 +20,18 @@ typedef enum tp_op_class {
     TP_OP_WINDOW,  /* reduce_window and its gradients */
     TP_OP_MEMORY,  /* gather, scatter, dynamic slices, cumulative, sort: own kernels over memory */
     TP_OP_MXU,     /* dot_general, convolution and its gradients */
-    TP_OP_COLLECTIVE /* all_reduce */
+    TP_OP_COLLECTIVE, /* all_reduce */
+    TP_OP_LOOP        /* loop_slice and its kin: where values enter and leave a loop */
 } tp_op_class;
+
+/* What an op of class TP_OP_LOOP is to its loop, see graph/loop.h. */
+typedef enum tp_loop_part {
+    TP_LOOP_NONE,  /* every other op */
+    TP_LOOP_SLICE, /* in the loop: the turn's part of a tensor */
+    TP_LOOP_CARRY, /* in the loop: what the turn before left */
+    TP_LOOP_LAST,  /* outside: what the last turn left in a carry */
+    TP_LOOP_STACK  /* outside: a value of all turns */
+} tp_loop_part;
 
 /* A tensor in host memory, as the reference interpreter holds it: row-major, native dtype. */
 typedef struct tp_host_tensor {
@@ -34,6 +44,7 @@ typedef struct tp_host_tensor {
 typedef struct tp_eval_context {
     uint64_t seed;
     uint32_t core, step;
+    int64_t turn; /* of the loop that the op belongs to, from 0 */
 } tp_eval_context;
 
 /* One attribute that an op takes. tp_graph_add() refuses attributes that are not listed, of another
@@ -49,6 +60,7 @@ typedef struct tp_attr_spec {
 struct tp_opdef {
     const char *name; /* StableHLO's name where it has the op */
     tp_op_class op_class;
+    tp_loop_part loop_part; /* TP_OP_LOOP only */
     int32_t min_inputs, max_inputs;
     const char *doc;           /* one sentence for docs/ops.md */
     const tp_attr_spec *attrs; /* ends with a NULL name; NULL: the op takes none */

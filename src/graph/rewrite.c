@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "graph/attrs.h"
+#include "graph/loop.h"
 #include "graph/verify.h"
 
 struct tp_rewrite {
@@ -22,9 +23,11 @@ void tp_graph_mark_live(const tp_graph *graph, bool *out_is_live)
         out_is_live[graph->updates[i].value] = true;
     for (int32_t i = 0; i < graph->output_count; ++i)
         out_is_live[graph->outputs[i].node] = true;
-    for (tp_node_id id = graph->node_count - 1; id >= 0; --id)
-        for (int32_t i = 0; out_is_live[id] && i < graph->nodes[id].input_count; ++i)
-            out_is_live[graph->nodes[id].inputs[i]] = true;
+    do
+        for (tp_node_id id = graph->node_count - 1; id >= 0; --id)
+            for (int32_t i = 0; out_is_live[id] && i < graph->nodes[id].input_count; ++i)
+                out_is_live[graph->nodes[id].inputs[i]] = true;
+    while (tp_loop_keep_carries(graph, out_is_live));
 }
 
 void tp_graph_count_uses(const tp_graph *graph, int32_t *out_counts)

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/map.h"
 #include "graph/attrs.h"
+#include "graph/loop.h"
 
 static tpucl_status verify_node(const tp_graph *graph, tp_node_id id)
 {
@@ -16,8 +17,12 @@ static tpucl_status verify_node(const tp_graph *graph, tp_node_id id)
             return TP_FAIL(TPUCL_INTERNAL, "input %d is node %d, expected one before it", i,
                            node->inputs[i]);
     TP_TRY(tp_attrs_check(node->def, node->attrs, node->attr_count));
+    int32_t loop;
     tp_dtype dtype;
     tp_shape shape;
+    TP_TRY(tp_loop_find(graph, node, &loop));
+    if (loop != node->loop)
+        return TP_FAIL(TPUCL_INTERNAL, "is in loop %d, its operands say %d", node->loop, loop);
     TP_TRY(node->def->infer(graph, node, &dtype, &shape));
     if (dtype != node->dtype || !tp_shape_equal(&shape, &node->shape)) {
         char have[TP_SHAPE_TEXT_MAX], want[TP_SHAPE_TEXT_MAX];
@@ -127,6 +132,7 @@ tpucl_status tp_graph_verify(const tp_graph *graph)
     if (status != TPUCL_OK) return status;
     bool *is_replicated = flags + graph->node_count, *is_updated = flags + 2 * graph->node_count;
     tp_graph_mark_replicated(graph, is_replicated);
+    TP_TRY_GOTO(status, tp_loop_verify(graph), done);
     TP_TRY_GOTO(status, verify_names(graph, maps), done);
     TP_TRY_GOTO(status, verify_ports(graph, flags), done);
     TP_TRY_GOTO(status, verify_results(graph, is_replicated, is_updated), done);

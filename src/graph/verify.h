@@ -8,7 +8,7 @@
 /* Every node: inputs have smaller ids; attributes are the op's; dtype and shape are what its rule
  * infers. Every `input` and `variable` node belongs to exactly one entry of the same name, dtype
  * and shape, names are unique. Updates: replicated, of the variable's type, one per variable.
- * Outputs name nodes. TPUCL_INTERNAL naming the node otherwise. */
+ * Outputs name nodes. Loops: see graph/loop.h. TPUCL_INTERNAL naming the node otherwise. */
 tpucl_status tp_graph_verify(const tp_graph *graph);
 
 #endif

@@ -7,6 +7,7 @@
 #include "ops/op_dot.h"
 #include "ops/op_elementwise.h"
 #include "ops/op_gather.h"
+#include "ops/op_loop.h"
 #include "ops/op_random.h"
 #include "ops/op_reduce.h"
 #include "ops/op_scatter.h"
@@ -29,6 +30,7 @@ static const tp_opdef *const all_ops[] = {
     ROW(gather) ROW(scatter) /* op_gather.c, op_scatter.c */
     TP_RANDOM_OPS(ROW)       /* op_random.c */
     ROW(all_reduce)          /* op_collective.c */
+    TP_LOOP_OPS(ROW)         /* op_loop.c */
 };
 
 const tp_op_table *tp_ops_registry(void)

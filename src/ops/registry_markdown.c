@@ -25,6 +25,9 @@ static const struct {
     {TP_OP_MXU, "MXU",
      "Operands f32 or bf16, results f32, in the MXU's order of summation, see docs/precision.md."},
     {TP_OP_COLLECTIVE, "Across cores", "By the balanced tree over core ids."},
+    {TP_OP_LOOP, "Loops",
+     "Where values enter and leave a loop of a fixed number of turns; `tp_op_scan()` makes them. A "
+     "node\nthat depends on loop_slice or loop_carry is computed anew in each turn."},
 };
 
 static void print_op(tp_str_builder *out, const tp_opdef *def)
@@ -34,7 +37,7 @@ static void print_op(tp_str_builder *out, const tp_opdef *def)
         tp_str_builder_printf(out, " Operands: %d.", def->min_inputs);
     else
         tp_str_builder_printf(out, " Operands: %d to %d.", def->min_inputs, def->max_inputs);
-    tp_str_append(out, def->gradient ? " Differentiable.\n" : "\n");
+    tp_str_append(out, def->gradient || def->loop_part ? " Differentiable.\n" : "\n");
     if (!def->attrs || !def->attrs->name) return;
     tp_str_append(out, "\n| attribute | kind | meaning |\n|---|---|---|\n");
     for (const tp_attr_spec *spec = def->attrs; spec->name; ++spec) {

@@ -15,7 +15,10 @@
  * because devices limit a single allocation; a buffer never straddles two. All offsets are
  * multiples of TP_PROGRAM_ALIGN_BYTES.
  *
- * Segments run in order. After a per-core segment's last wave, its `reduce` (if any) sums a flat
+ * Views. A buffer may be part of another one, without memory of its own: in a loop another part each
+ * turn. Kernels see no difference: their tensor's offset moves.
+ *
+ * Segments run in order. Loops are ranges of launches of one segment that run several times. After a per-core segment's last wave, its `reduce` (if any) sums a flat
  * f32 range of the CORE slab over the cores of each replica group, by the balanced tree, into a
  * range of REPLICATED.
  *
@@ -47,6 +50,17 @@ typedef enum tp_space {
     TP_SPACE_CONSTANT
 } tp_space;
 
+/* In turn t the buffer begins offset_bytes + i * stride_bytes into buffer `of`, where i is t, or
+ * (t + phase) % period when a period is given. */
+typedef struct tp_program_view {
+    bool is_view;
+    int32_t of; /* no view itself */
+    int32_t period, phase;
+    uint64_t offset_bytes;
+    int64_t stride_bytes; /* may be negative; 0: it stays where it is */
+    int64_t turns;        /* of its loop */
+} tp_program_view;
+
 typedef struct tp_program_buffer {
     const char *name; /* node name or role, for listings: "dense/relu", "dense/kernel packed" */
     tp_dtype dtype;
@@ -56,6 +70,7 @@ typedef struct tp_program_buffer {
     int32_t slab_segment;  /* CORE, REPLICATED */
     uint64_t offset_bytes; /* in its slab segment, record or constant block; 0 for VARIABLE */
     int32_t variable;      /* VARIABLE: index into `variables` */
+    tp_program_view view;  /* its place above is that of index 0 */
     int32_t first_use,
         last_use; /* launch indexes; liveness as planned, for listings and the verifier */
 } tp_program_buffer;
@@ -89,6 +104,12 @@ typedef struct tp_program_segment {
     tp_program_reduce reduce;
 } tp_program_segment;
 
+/* Launches of one segment that run `turns` times, one after the other. Loops do not overlap. */
+typedef struct tp_program_loop {
+    int32_t first_launch, launch_count;
+    int64_t turns;
+} tp_program_loop;
+
 typedef struct tp_program {
     tp_arena *arena;  /* owns everything below */
     const char *name; /* "train", "evaluate" */
@@ -98,6 +119,8 @@ typedef struct tp_program {
     int32_t launch_count;
     tp_program_segment *segments;
     int32_t segment_count;
+    tp_program_loop *loops; /* by rising first launch */
+    int32_t loop_count;
     tp_program_variable *variables;
     int32_t variable_count;
     tp_program_port *inputs, *outputs, *results; /* INPUT, OUTPUT, RESULT ports */
@@ -116,10 +139,18 @@ typedef struct tp_program {
 
 void tp_program_destroy(tp_program *program);
 
+/* The buffer whose memory it is: itself, or what it is a view of. */
+int32_t tp_program_base(const tp_program *program, int32_t buffer);
+/* Where a view is in a turn, in bytes from where it is at index 0. */
+int64_t tp_program_view_shift(const tp_program_view *view, int64_t turn);
+/* The loop that the launch is in, NULL. */
+const tp_program_loop *tp_program_loop_at(const tp_program *program, int32_t launch);
+
 /* One line per launch and buffer, with bytes and FLOPs; text lives in `arena`. */
 tpucl_status tp_program_print(const tp_program *program, tp_arena *arena, const char **out_text);
 
-/* Offsets inside their space, aligned; buffers live at once do not overlap; nothing is read before
+/* Offsets inside their space, aligned; views inside their buffer in every turn; what a loop's turns
+ * hand on has its memory for the whole loop; buffers live at once do not overlap; nothing is read before
  * it is written; every argument names a buffer. TPUCL_INTERNAL with the launch and buffer named. */
 tpucl_status tp_program_verify(const tp_program *program);
 

@@ -10,6 +10,7 @@
 TP_ARRAY_DEFINE(buffer_array, tp_program_buffer)
 TP_ARRAY_DEFINE(launch_array, tp_launch)
 TP_ARRAY_DEFINE(segment_array, tp_program_segment)
+TP_ARRAY_DEFINE(loop_array, tp_program_loop)
 TP_ARRAY_DEFINE(variable_array, tp_program_variable)
 TP_ARRAY_DEFINE(port_array, tp_program_port)
 TP_ARRAY_DEFINE(byte_array, unsigned char)
@@ -25,6 +26,7 @@ struct tp_program_builder {
     buffer_array buffers;
     launch_array launches;
     segment_array segments;
+    loop_array loops;
     variable_array variables;
     port_array ports[3];
     byte_array constants;
@@ -41,6 +43,8 @@ static void sync_arrays(tp_program_builder *builder)
     program->launch_count = (int32_t)builder->launches.count;
     program->segments = builder->segments.items;
     program->segment_count = (int32_t)builder->segments.count;
+    program->loops = builder->loops.items;
+    program->loop_count = (int32_t)builder->loops.count;
     program->variables = builder->variables.items;
     program->variable_count = (int32_t)builder->variables.count;
     program->inputs = builder->ports[TP_PORT_INPUT].items;
@@ -58,6 +62,7 @@ static void deinit_arrays(tp_program_builder *builder)
     buffer_array_deinit(&builder->buffers);
     launch_array_deinit(&builder->launches);
     segment_array_deinit(&builder->segments);
+    loop_array_deinit(&builder->loops);
     variable_array_deinit(&builder->variables);
     for (int i = 0; i < 3; i++)
         port_array_deinit(&builder->ports[i]);
@@ -196,6 +201,19 @@ tpucl_status tp_program_builder_add_launch(tp_program_builder *builder, const tp
     return TPUCL_OK;
 }
 
+tpucl_status tp_program_builder_add_loop(tp_program_builder *builder, int32_t first, int32_t count,
+                                         int64_t turns)
+{
+    if (builder->segments.count == 0)
+        return TP_FAIL(TPUCL_INTERNAL, "a loop is outside of every segment");
+    const tp_program_segment *segment = &builder->segments.items[builder->segments.count - 1];
+    const tp_program_loop loop = {
+        .first_launch = segment->first_launch + first, .launch_count = count, .turns = turns};
+    TP_TRY(loop_array_push(&builder->loops, loop));
+    sync_arrays(builder);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_program_builder_add_port(tp_program_builder *builder, tp_port_kind kind,
                                          const char *name, int32_t buffer)
 {
@@ -238,6 +256,8 @@ tpucl_status tp_program_builder_finish(tp_program_builder *builder, tp_program *
         move_array(arena, program->launches, builder->launches.count, sizeof *program->launches);
     program->segments =
         move_array(arena, program->segments, builder->segments.count, sizeof *program->segments);
+    program->loops =
+        move_array(arena, program->loops, builder->loops.count, sizeof *program->loops);
     program->variables =
         move_array(arena, program->variables, builder->variables.count, sizeof *program->variables);
     program->inputs = move_array(arena, program->inputs, builder->ports[TP_PORT_INPUT].count,
@@ -247,8 +267,9 @@ tpucl_status tp_program_builder_finish(tp_program_builder *builder, tp_program *
     program->results = move_array(arena, program->results, builder->ports[TP_PORT_RESULT].count,
                                   sizeof *program->results);
     program->constants = move_array(arena, program->constants, builder->constants.count, 1);
-    if (!program->buffers || !program->launches || !program->segments || !program->variables ||
-        !program->inputs || !program->outputs || !program->results || !program->constants) {
+    if (!program->buffers || !program->launches || !program->segments || !program->loops ||
+        !program->variables || !program->inputs || !program->outputs || !program->results ||
+        !program->constants) {
         tp_program_builder_destroy(builder);
         return TPUCL_OUT_OF_MEMORY;
     }

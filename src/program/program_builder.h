@@ -33,6 +33,10 @@ tpucl_status tp_program_builder_add_constant(tp_program_builder *builder, const 
 tpucl_status tp_program_builder_begin_segment(tp_program_builder *builder, bool is_per_core);
 tpucl_status tp_program_builder_add_launch(tp_program_builder *builder, const tp_launch *launch);
 
+/* The launches of the segment begun last from its launch `first` on, `count` of them, are a loop. */
+tpucl_status tp_program_builder_add_loop(tp_program_builder *builder, int32_t first, int32_t count,
+                                         int64_t turns);
+
 typedef enum tp_port_kind { TP_PORT_INPUT, TP_PORT_OUTPUT, TP_PORT_RESULT } tp_port_kind;
 tpucl_status tp_program_builder_add_port(tp_program_builder *builder, tp_port_kind kind,
                                          const char *name, int32_t buffer);

@@ -37,6 +37,16 @@ static void print_sizes(const tp_program *program, tp_str_builder *out)
                           program->is_resident ? "cores stay resident" : "cores may come in waves");
 }
 
+static void print_view(const tp_program_view *view, tp_str_builder *out)
+{
+    if (!view->is_view) return;
+    tp_str_builder_printf(out, " in b%" PRId32, view->of);
+    if (view->stride_bytes)
+        tp_str_builder_printf(out, ", %+" PRId64 " B a turn", view->stride_bytes);
+    if (view->period)
+        tp_str_builder_printf(out, ", %" PRId32 " of %" PRId32, view->phase, view->period);
+}
+
 static void print_buffers(const tp_program *program, tp_str_builder *out)
 {
     for (int32_t i = 0; i < program->buffer_count; i++) {
@@ -50,6 +60,7 @@ static void print_buffers(const tp_program *program, tp_str_builder *out)
         else
             tp_str_builder_printf(out, " %" PRId32 "+%" PRIu64, buffer->slab_segment,
                                   buffer->offset_bytes);
+        print_view(&buffer->view, out);
         tp_str_builder_printf(out, "  %" PRIu64 " B  launches %" PRId32 "..%" PRId32 "  %s\n",
                               buffer->bytes, buffer->first_use, buffer->last_use, buffer->name);
     }
@@ -111,8 +122,15 @@ static void print_segment(const tp_program *program, const tp_program_segment *s
 {
     tp_str_builder_printf(out, "segment %s, %" PRId32 " launches\n",
                           segment->is_per_core ? "per core" : "replicated", segment->launch_count);
-    for (int32_t i = 0; i < segment->launch_count; i++)
-        print_launch(program, segment->first_launch + i, out);
+    for (int32_t i = 0; i < segment->launch_count; i++) {
+        const int32_t launch = segment->first_launch + i;
+        const tp_program_loop *loop = tp_program_loop_at(program, launch);
+        if (loop && loop->first_launch == launch)
+            tp_str_builder_printf(
+                out, "  loop of %" PRId64 " turns, launches %" PRId32 "..%" PRId32 "\n",
+                loop->turns, launch, launch + loop->launch_count - 1);
+        print_launch(program, launch, out);
+    }
     if (!segment->has_reduce) return;
     const tp_program_reduce *reduce = &segment->reduce;
     tp_str_builder_printf(out,

@@ -42,6 +42,37 @@ static uint64_t space_bytes(const tp_program *program, const tp_program_buffer *
     return 0;
 }
 
+/* A view lies inside its buffer in all turns, and where it says that it begins. */
+static tpucl_status verify_view(const tp_program *program, int32_t index)
+{
+    const tp_program_buffer *buffer = &program->buffers[index];
+    const tp_program_view *view = &buffer->view;
+    if (view->of < 0 || view->of >= program->buffer_count ||
+        program->buffers[view->of].view.is_view)
+        return TP_FAIL(TPUCL_INTERNAL,
+                       "buffer %" PRId32 " '%s' is a view of %" PRId32
+                       ", which is no buffer with memory",
+                       index, buffer->name, view->of);
+    const tp_program_buffer *base = &program->buffers[view->of];
+    if (buffer->space != base->space || buffer->slab_segment != base->slab_segment ||
+        buffer->variable != base->variable ||
+        buffer->offset_bytes != base->offset_bytes + view->offset_bytes)
+        return TP_FAIL(TPUCL_INTERNAL, "view %" PRId32 " '%s' is not where its buffer '%s' is",
+                       index, buffer->name, base->name);
+    const int64_t turns = view->period > 0 ? view->period : view->turns;
+    const int64_t far = view->stride_bytes * (turns > 0 ? turns - 1 : 0);
+    const int64_t low = (int64_t)view->offset_bytes + (far < 0 ? far : 0);
+    const int64_t high = (int64_t)(view->offset_bytes + buffer->bytes) + (far > 0 ? far : 0);
+    if (low >= 0 && high <= (int64_t)base->bytes &&
+        view->stride_bytes % (int64_t)tp_dtype_size(buffer->dtype) == 0)
+        return TPUCL_OK;
+    return TP_FAIL(TPUCL_INTERNAL,
+                   "view %" PRId32 " '%s' covers bytes %" PRId64 " to %" PRId64
+                   " of '%s', which has "
+                   "%" PRIu64,
+                   index, buffer->name, low, high, base->name, base->bytes);
+}
+
 static tpucl_status verify_place(const tp_program *program, int32_t index)
 {
     const tp_program_buffer *buffer = &program->buffers[index];
@@ -59,6 +90,7 @@ static tpucl_status verify_place(const tp_program *program, int32_t index)
         return TP_FAIL(TPUCL_INTERNAL,
                        "buffer %" PRId32 " '%s' is of variable %" PRId32 ", there are %" PRId32,
                        index, buffer->name, buffer->variable, program->variable_count);
+    if (buffer->view.is_view) return verify_view(program, index);
     const uint64_t limit = space_bytes(program, buffer);
     if (buffer->offset_bytes % TP_PROGRAM_ALIGN_BYTES != 0 || buffer->bytes > limit ||
         buffer->offset_bytes > limit - buffer->bytes)
@@ -122,7 +154,7 @@ static void touch_reduce(const tp_program *program, const tp_program_segment *se
     for (int32_t i = 0; i < program->buffer_count; i++) {
         const tp_program_buffer *buffer = &program->buffers[i];
         const bool is_source = buffer->space == TP_SPACE_CORE;
-        if (!is_slab(buffer->space)) continue;
+        if (!is_slab(buffer->space) || buffer->view.is_view) continue;
         if (buffer->slab_segment !=
             (is_source ? reduce->core_slab_segment : reduce->replicated_slab_segment))
             continue;
@@ -160,7 +192,7 @@ static tpucl_status verify_launches(const tp_program *program, live_range *range
                 const tp_kernel_arg *arg = &launch->args[a];
                 if (arg->kind != TP_ARG_TENSOR) continue;
                 TP_TRY(verify_arg(program, launch, arg));
-                touch(&ranges[arg->tensor], i, arg->is_written);
+                touch(&ranges[tp_program_base(program, arg->tensor)], i, arg->is_written);
             }
         }
         if (segment->has_reduce) touch_reduce(program, segment, ranges);
@@ -190,10 +222,61 @@ static tpucl_status verify_liveness(const tp_program *program, const live_range 
     return TPUCL_OK;
 }
 
+static tpucl_status verify_loop(const tp_program *program, const tp_program_loop *loop,
+                                const live_range *ranges)
+{
+    const int32_t last = loop->first_launch + loop->launch_count - 1;
+    for (int32_t i = loop->first_launch; i <= last; i++)
+        for (int32_t a = 0; a < program->launches[i].arg_count; a++) {
+            const tp_kernel_arg *arg = &program->launches[i].args[a];
+            if (arg->kind != TP_ARG_TENSOR) continue;
+            const int32_t index = tp_program_base(program, arg->tensor);
+            const tp_program_buffer *buffer = &program->buffers[index];
+            /* What one turn makes and uses up may share memory with the rest of the turn. */
+            const bool is_local = index == arg->tensor &&
+                                  ranges[index].first >= loop->first_launch &&
+                                  ranges[index].last <= last;
+            if (is_local || !is_slab(buffer->space) ||
+                (buffer->first_use <= loop->first_launch && buffer->last_use >= last))
+                continue;
+            return TP_FAIL(TPUCL_INTERNAL,
+                           "buffer %" PRId32 " '%s' outlives the turns of a loop of launches "
+                           "%" PRId32 "..%" PRId32 " but is planned for %" PRId32 "..%" PRId32,
+                           index, buffer->name, loop->first_launch, last, buffer->first_use,
+                           buffer->last_use);
+        }
+    return TPUCL_OK;
+}
+
+/* In one segment each, one behind the other. */
+static tpucl_status verify_loops(const tp_program *program, const live_range *ranges)
+{
+    int32_t end = 0;
+    for (int32_t i = 0; i < program->loop_count; i++) {
+        const tp_program_loop *loop = &program->loops[i];
+        bool is_inside = false;
+        for (int32_t s = 0; s < program->segment_count; s++) {
+            const tp_program_segment *segment = &program->segments[s];
+            is_inside = is_inside || (loop->first_launch >= segment->first_launch &&
+                                      loop->first_launch + loop->launch_count <=
+                                          segment->first_launch + segment->launch_count);
+        }
+        if (!is_inside || loop->first_launch < end || loop->launch_count < 1 || loop->turns < 1)
+            return TP_FAIL(TPUCL_INTERNAL,
+                           "loop %" PRId32 " of launches %" PRId32 "+%" PRId32 ", %" PRId64
+                           " turns, is empty, overlaps another or leaves its segment",
+                           i, loop->first_launch, loop->launch_count, loop->turns);
+        end = loop->first_launch + loop->launch_count;
+        TP_TRY(verify_loop(program, loop, ranges));
+    }
+    return TPUCL_OK;
+}
+
 /* Do the two share bytes at the same time? Records (input, output, result) live as a whole;
  * constants may be shared. */
 static bool do_collide(const tp_program_buffer *a, const tp_program_buffer *b)
 {
+    if (a->view.is_view || b->view.is_view) return false; /* their buffers are asked */
     if (a->space != b->space || a->space == TP_SPACE_CONSTANT || a->space == TP_SPACE_VARIABLE)
         return false;
     if (is_slab(a->space)) {
@@ -236,6 +319,7 @@ static tpucl_status verify_all(const tp_program *program, live_range *ranges)
 {
     TP_TRY(verify_launches(program, ranges));
     TP_TRY(verify_liveness(program, ranges));
+    TP_TRY(verify_loops(program, ranges));
     TP_TRY(verify_overlap(program));
     TP_TRY(verify_ports(program, "input", program->inputs, program->input_count, TP_SPACE_INPUT));
     TP_TRY(

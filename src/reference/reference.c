@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter. A value lives from its node to its last user, outputs and updates until the
- * step is over; values[node * cores + slot] holds one tensor per core, or per group in the first
+ * The interpreter. Nodes run in the order of tp_loop_order(); those of a loop together, turn by turn.
+ * A value lives from its node to its last user, in a loop to the loop's end, outputs and updates until
+ * the step is over; values[node * cores + slot] holds one tensor per core, or per group in the first
  * slots for replicated nodes. */
 #include "reference/reference.h"
 
 #include <string.h>
 
 #include "core/alloc.h"
+#include "graph/loop.h"
 #include "graph/rewrite.h"
 #include "graph/verify.h"
 #include "num/flush.h"
@@ -19,7 +21,8 @@ struct tp_reference {
     int32_t cores, group_cores, groups;
     uint64_t seed;
     bool *is_live, *is_replicated;
-    tp_node_id *last_use;      /* per node; node_count for outputs and updates */
+    tp_node_id *order;
+    int32_t *last_use;         /* per node: place in `order`; node_count for outputs and updates */
     tp_host_tensor *values;    /* [node_count][cores]; data NULL: not there */
     tp_host_tensor *variables; /* [groups][variable_count] */
     bool has_outputs;
@@ -61,20 +64,38 @@ static void release_all(tp_reference *reference)
 }
 
 /* ---- creation ---- */
-static void plan_lifetimes(tp_reference *reference)
+/* Behind the last place of what runs together with the node at `place`: itself, or its loop. */
+static int32_t end_of(const tp_reference *reference, int32_t place)
+{
+    const tp_graph *graph = reference->graph;
+    const int32_t loop = tp_loop_unit(&graph->nodes[reference->order[place]]);
+    int32_t end = place + 1;
+    while (loop && end < graph->node_count &&
+           tp_loop_unit(&graph->nodes[reference->order[end]]) == loop)
+        ++end;
+    return end;
+}
+
+static tpucl_status plan_lifetimes(tp_reference *reference)
 {
     const tp_graph *graph = reference->graph;
     tp_graph_mark_live(graph, reference->is_live);
     tp_graph_mark_replicated(graph, reference->is_replicated);
-    for (tp_node_id id = 0; id < graph->node_count; ++id) {
-        reference->last_use[id] = id;
-        for (int32_t i = 0; reference->is_live[id] && i < graph->nodes[id].input_count; ++i)
-            reference->last_use[graph->nodes[id].inputs[i]] = id;
+    TP_TRY(tp_loop_order(graph, reference->order));
+    for (int32_t place = 0; place < graph->node_count;) {
+        const int32_t end = end_of(reference, place);
+        for (; place < end; ++place) {
+            const tp_node_id id = reference->order[place];
+            reference->last_use[id] = end - 1;
+            for (int32_t i = 0; reference->is_live[id] && i < graph->nodes[id].input_count; ++i)
+                reference->last_use[graph->nodes[id].inputs[i]] = end - 1;
+        }
     }
     for (int32_t i = 0; i < graph->update_count; ++i)
         reference->last_use[graph->updates[i].value] = graph->node_count;
     for (int32_t i = 0; i < graph->output_count; ++i)
         reference->last_use[graph->outputs[i].node] = graph->node_count;
+    return TPUCL_OK;
 }
 
 static tpucl_status initialise_variables(tp_reference *reference)
@@ -112,15 +133,16 @@ tpucl_status tp_reference_create(const tp_graph *graph, const tp_reference_optio
     const size_t nodes = (size_t)graph->node_count;
     reference->is_live = TP_NEW_ARRAY(bool, nodes);
     reference->is_replicated = TP_NEW_ARRAY(bool, nodes);
-    reference->last_use = TP_NEW_ARRAY(tp_node_id, nodes);
+    reference->order = TP_NEW_ARRAY(tp_node_id, nodes);
+    reference->last_use = TP_NEW_ARRAY(int32_t, nodes);
     reference->values = TP_NEW_ARRAY(tp_host_tensor, nodes * (size_t)cores);
     reference->variables =
         TP_NEW_ARRAY(tp_host_tensor, (size_t)reference->groups * (size_t)graph->variable_count);
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
-    if (!reference->is_live || !reference->is_replicated || !reference->last_use ||
-        !reference->values || !reference->variables)
+    if (!reference->is_live || !reference->is_replicated || !reference->order ||
+        !reference->last_use || !reference->values || !reference->variables)
         goto failed;
-    plan_lifetimes(reference);
+    TP_TRY_GOTO(status, plan_lifetimes(reference), failed);
     TP_TRY_GOTO(status, initialise_variables(reference), failed);
     *out_reference = reference;
     return TPUCL_OK;
@@ -138,6 +160,7 @@ void tp_reference_destroy(tp_reference *reference)
         tp_free(reference->variables[i].data);
     tp_free(reference->is_live);
     tp_free(reference->is_replicated);
+    tp_free(reference->order);
     tp_free(reference->last_use);
     tp_free(reference->values);
     tp_free(reference->variables);
@@ -200,17 +223,18 @@ static tpucl_status reduce_over_group(tp_reference *reference, tp_node_id id, in
 }
 
 static tpucl_status evaluate_slot(tp_reference *reference, tp_node_id id, int32_t slot,
-                                  uint32_t step)
+                                  uint32_t step, int64_t turn)
 {
     const tp_node *node = &reference->graph->nodes[id];
     const int32_t core = reference->is_replicated[id] ? slot * reference->group_cores : slot;
     tp_host_tensor *out = &reference->values[(int64_t)id * reference->cores + slot];
-    TP_TRY(allocate(node, out));
+    if (!out->data) TP_TRY(allocate(node, out)); /* there from an earlier turn */
     if (node->def->op_class == TP_OP_COLLECTIVE) return reduce_over_group(reference, id, core, out);
     tp_host_tensor inputs[TP_MAX_INPUTS];
     for (int32_t i = 0; i < node->input_count; ++i)
         inputs[i] = operand(reference, node->inputs[i], core);
-    const tp_eval_context context = {.seed = reference->seed, .core = (uint32_t)core, .step = step};
+    const tp_eval_context context = {
+        .seed = reference->seed, .core = (uint32_t)core, .step = step, .turn = turn};
     return tp_reference_evaluate(node, inputs, &context, out);
 }
 
@@ -226,25 +250,95 @@ static tpucl_status keep_variable(tp_reference *reference, tp_node_id id)
     return TPUCL_OK;
 }
 
+static tpucl_status evaluate_node(tp_reference *reference, tp_node_id id, uint32_t step,
+                                  int64_t turn)
+{
+    const tp_node *node = &reference->graph->nodes[id];
+    for (int32_t slot = 0; slot < slots_of(reference, id); ++slot)
+        if (evaluate_slot(reference, id, slot, step, turn) != TPUCL_OK) {
+            tp_error_note("node %d (%s '%s')", id, node->def->name, node->name);
+            return tpucl_last_error()->status;
+        }
+    return TPUCL_OK;
+}
+
+static tpucl_status evaluate_single(tp_reference *reference, tp_node_id id, uint32_t step)
+{
+    const tp_node *node = &reference->graph->nodes[id];
+    if (tp_node_is(node, "input")) return TPUCL_OK;
+    if (!tp_node_is(node, "variable")) return evaluate_node(reference, id, step, 0);
+    return reference->last_use[id] == reference->graph->node_count ? keep_variable(reference, id)
+                                                                   : TPUCL_OK;
+}
+
+/* ---- loops ---- */
+/* The live nodes of a loop at order[first .. end - 1] that are of the part, or of all but it. */
+static tpucl_status evaluate_part(tp_reference *reference, int32_t first, int32_t end,
+                                  tp_loop_part part, bool is_all_but, uint32_t step, int64_t turn)
+{
+    for (int32_t place = first; place < end; ++place) {
+        const tp_node_id id = reference->order[place];
+        const tp_loop_part own = reference->graph->nodes[id].def->loop_part;
+        if (!reference->is_live[id] || (own == part) == is_all_but) continue;
+        if (own == TP_LOOP_CARRY && turn > 0) continue; /* has its value */
+        TP_TRY(evaluate_node(reference, id, step, turn));
+    }
+    return TPUCL_OK;
+}
+
+/* Each loop_last holds the next value of its carry: they change places. */
+static void advance_carries(tp_reference *reference, int32_t first, int32_t end)
+{
+    for (int32_t place = first; place < end; ++place) {
+        const tp_node_id id = reference->order[place];
+        const tp_node *node = &reference->graph->nodes[id];
+        if (!reference->is_live[id] || node->def->loop_part != TP_LOOP_LAST) continue;
+        for (int32_t slot = 0; slot < slots_of(reference, id); ++slot) {
+            tp_host_tensor *last = &reference->values[(int64_t)id * reference->cores + slot];
+            tp_host_tensor *carry =
+                &reference->values[(int64_t)node->inputs[0] * reference->cores + slot];
+            void *next = last->data;
+            last->data = carry->data;
+            carry->data = next;
+        }
+    }
+}
+
+static tpucl_status evaluate_loop(tp_reference *reference, int32_t first, int32_t end,
+                                  uint32_t step)
+{
+    const tp_graph *graph = reference->graph;
+    const int64_t length =
+        tp_loop_length(graph, tp_loop_unit(&graph->nodes[reference->order[first]]));
+    for (int64_t turn = 0; turn < length; ++turn) {
+        TP_TRY(evaluate_part(reference, first, end, TP_LOOP_LAST, true, step, turn));
+        TP_TRY(evaluate_part(reference, first, end, TP_LOOP_LAST, false, step, turn));
+        if (turn + 1 < length) advance_carries(reference, first, end);
+    }
+    return TPUCL_OK;
+}
+
+/* What nobody needs after the place. */
+static void release_unused(tp_reference *reference, tp_node_id id, int32_t place)
+{
+    const tp_node *node = &reference->graph->nodes[id];
+    for (int32_t i = 0; i < node->input_count; ++i)
+        if (reference->last_use[node->inputs[i]] == place) release_node(reference, node->inputs[i]);
+}
+
 static tpucl_status evaluate_nodes(tp_reference *reference, uint32_t step)
 {
     const tp_graph *graph = reference->graph;
-    for (tp_node_id id = 0; id < graph->node_count; ++id) {
-        if (!reference->is_live[id]) continue;
-        const tp_node *node = &graph->nodes[id];
-        if (tp_node_is(node, "input")) continue;
-        if (tp_node_is(node, "variable")) {
-            if (reference->last_use[id] == graph->node_count) TP_TRY(keep_variable(reference, id));
-            continue;
-        }
-        for (int32_t slot = 0; slot < slots_of(reference, id); ++slot)
-            if (evaluate_slot(reference, id, slot, step) != TPUCL_OK) {
-                tp_error_note("node %d (%s '%s')", id, node->def->name, node->name);
-                return tpucl_last_error()->status;
-            }
-        for (int32_t i = 0; i < node->input_count; ++i)
-            if (reference->last_use[node->inputs[i]] == id)
-                release_node(reference, node->inputs[i]);
+    for (int32_t place = 0; place < graph->node_count;) {
+        const tp_node_id id = reference->order[place];
+        const int32_t first = place, end = end_of(reference, place);
+        if (tp_loop_unit(&graph->nodes[id]))
+            TP_TRY(evaluate_loop(reference, first, end, step));
+        else if (reference->is_live[id])
+            TP_TRY(evaluate_single(reference, id, step));
+        for (; place < end; ++place)
+            if (reference->is_live[reference->order[place]])
+                release_unused(reference, reference->order[place], end - 1);
     }
     return TPUCL_OK;
 }

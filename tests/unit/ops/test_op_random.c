@@ -73,8 +73,9 @@ Test(op_random, every_key_counts)
     evaluate("uniform", TP_F32, 5, &key, base);
     evaluate("uniform", TP_F32, 5, &key, other);
     cr_expect_arr_eq(base, other, sizeof base);
-    const tp_eval_context keys[] = {
-        {43, 3, 7}, {42 + (1ull << 32), 3, 7}, {42, 4, 7}, {42, 3, 8}, {42, 7, 3}, {42, 3, 7}};
+    const tp_eval_context keys[] = {{43, 3, 7, 0}, {42 + (1ull << 32), 3, 7, 0},
+                                    {42, 4, 7, 0}, {42, 3, 8, 0},
+                                    {42, 7, 3, 0}, {42, 3, 7, 0}};
     for (int k = 0; k < 6; ++k) {
         evaluate("uniform", TP_F32, k == 5 ? 6 : 5, &keys[k], other);
         int equal = 0;

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loops in the interpreter: an LSTM against PyTorch (tests/golden/gen_loop.py), order of execution,
+ * text form, mistakes.
+ */
+#include "harness/graph_run.h"
+#include "harness/gradcheck.h"
+#include "harness/lstm_graph.h"
+
+#include "golden/loop.h"
+#include "graph/loop.h"
+#include "graph/parse.h"
+#include "graph/print.h"
+#include "graph/rewrite.h"
+
+enum { T = 5, B = 2, F = 3, H = 4 };
+
+static void lstm_begin(graph_run *run, lstm_graph *lstm, bool reverse)
+{
+    graph_run_begin(run);
+    *lstm = (lstm_graph){
+        .turns = T, .batch = B, .features = F, .units = H, .precision = "f32", .reverse = reverse};
+    lstm->x = graph_run_input(run, TP_F32, 1, 3, (int64_t[]){T, B, F});
+    lstm->h = graph_run_input(run, TP_F32, 2, 2, (int64_t[]){B, H});
+    lstm->c = graph_run_input(run, TP_F32, 3, 2, (int64_t[]){B, H});
+    lstm->w = graph_run_input(run, TP_F32, 4, 2, (int64_t[]){F, 4 * H});
+    lstm->u = graph_run_input(run, TP_F32, 5, 2, (int64_t[]){H, 4 * H});
+    lstm->b = graph_run_input(run, TP_F32, 6, 1, (int64_t[]){4 * H});
+}
+
+/* Within 1e-5 of the f64 result, relative to the largest element. */
+static void expect_near(graph_run *run, tp_node_id node, const double *golden, int64_t count)
+{
+    const tp_host_tensor *out = graph_run_eval(run, node);
+    cr_assert(tp_shape_elems(&out->shape) == count);
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(golden[i]));
+    for (int64_t i = 0; i < count; i++)
+        cr_assert_float_eq(((const float *)out->data)[i], golden[i], 1e-5 * largest,
+                           "element %lld is %.9g, expected %.9g", (long long)i,
+                           (double)((const float *)out->data)[i], golden[i]);
+}
+
+Test(op_loop, lstm_forward)
+{
+    for (int reverse = 0; reverse < 2; reverse++) {
+        graph_run run;
+        lstm_graph lstm;
+        tp_node_id last[2], stack;
+        lstm_begin(&run, &lstm, reverse);
+        lstm_scan(run.graph, &lstm, last, &stack);
+        expect_near(&run, stack, reverse ? golden_lstm_reverse : golden_lstm, T * B * H);
+        expect_near(&run, last[1], reverse ? golden_lstm_reverse_c : golden_lstm_c, B * H);
+        graph_run_end(&run);
+    }
+}
+
+/* ---- order, liveness, text ---- */
+
+Test(op_loop, runs_after_all_it_reads)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph;
+    const tp_node_id x = graph_run_input(&run, TP_F32, 1, 2, (int64_t[]){3, 2});
+    const tp_node_id slice = tp_op_loop_slice(g, 1, x, false);
+    const tp_node_id negated = tp_op_negate(g, slice);
+    const tp_node_id first = tp_op_loop_stack(g, 1, negated, false);
+    const tp_node_id late = tp_op_reshape(
+        g, tp_op_slice(g, x, (int64_t[]){1, 0}, (int64_t[]){2, 2}, NULL), (tp_shape){1, {2}});
+    const tp_node_id sum =
+        tp_op_add(g, negated, late); /* in the loop, reads what comes behind it */
+    const tp_node_id second = tp_op_loop_stack(g, 1, sum, true);
+    tp_node_id order[16];
+    EXPECT_OK(tp_graph_check(g));
+    EXPECT_OK(tp_loop_order(g, order));
+    int32_t place[16];
+    for (int32_t i = 0; i < g->node_count; i++)
+        place[order[i]] = i;
+    cr_assert_lt(place[late], place[slice]);
+    cr_assert_eq(place[second] - place[slice], 4);
+    const tp_node_id total = tp_op_add(g, first, second);
+    const float *in = run.data[0];
+    const float *out = graph_run_eval(&run, total)->data;
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < 2; i++)
+            cr_assert_eq(out[t * 2 + i], -in[t * 2 + i] + (in[2 + i] - in[(2 - t) * 2 + i]));
+    graph_run_end(&run);
+}
+
+Test(op_loop, a_circle_through_a_loop_is_refused)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph;
+    const tp_node_id x = graph_run_input(&run, TP_F32, 1, 2, (int64_t[]){3, 2});
+    const tp_node_id slice = tp_op_loop_slice(g, 1, x, false);
+    const tp_node_id first = tp_op_loop_stack(g, 1, slice, false);
+    const tp_node_id again = tp_op_loop_slice(g, 1, first, false);
+    tp_op_loop_stack(g, 1, again, false);
+    EXPECT_OK(tp_graph_check(g));
+    EXPECT_FAILURE(tp_graph_verify(g), TPUCL_INVALID_ARGUMENT,
+                   "depends on a result of the same loop");
+    graph_run_end(&run);
+}
+
+Test(op_loop, only_live_carries_are_kept)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph, *compact = NULL;
+    const tp_node_id x = graph_run_input(&run, TP_F32, 1, 2, (int64_t[]){3, 2});
+    const tp_node_id init = tp_op_fill(g, TP_F32, (tp_shape){1, {2}}, 0);
+    const tp_node_id used = tp_op_loop_carry(g, 1, 3, init),
+                     unused = tp_op_loop_carry(g, 1, 3, init);
+    const tp_node_id slice = tp_op_loop_slice(g, 1, x, false);
+    const tp_node_id sum = tp_op_add(g, used, slice);
+    tp_op_loop_last(g, unused, tp_op_multiply(g, unused, slice));
+    tp_op_loop_last(g, used, tp_op_tanh(g, sum));
+    tp_graph_add_output(g, "sums", tp_op_loop_stack(g, 1, sum, false));
+    EXPECT_OK(tp_graph_verify(g));
+    EXPECT_OK(tp_graph_compact(g, &compact));
+    int32_t carries = 0, lasts = 0;
+    for (tp_node_id id = 0; id < compact->node_count; id++) {
+        carries += compact->nodes[id].def->loop_part == TP_LOOP_CARRY;
+        lasts += compact->nodes[id].def->loop_part == TP_LOOP_LAST;
+    }
+    cr_assert_eq(carries, 1);
+    cr_assert_eq(lasts, 1);
+    tp_graph_destroy(compact);
+    graph_run_end(&run);
+}
+
+Test(op_loop, text_and_back)
+{
+    graph_run run;
+    lstm_graph lstm;
+    tp_node_id last[2], stack;
+    tp_graph *parsed = NULL;
+    tp_str_builder once = {0}, again = {0};
+    lstm_begin(&run, &lstm, true);
+    lstm_scan(run.graph, &lstm, last, &stack);
+    tp_graph_add_output(run.graph, "hs", stack);
+    tp_graph_print(run.graph, &once);
+    EXPECT_OK(once.status);
+    EXPECT_OK(tp_graph_parse(tp_ops_registry(), tp_view_of(once.data), &parsed));
+    tp_graph_print(parsed, &again);
+    cr_assert_str_eq(once.data, again.data);
+    cr_assert_eq(parsed->loop_count, 1);
+    for (tp_node_id id = 0; id < parsed->node_count; id++)
+        cr_assert_eq(parsed->nodes[id].loop, run.graph->nodes[id].loop);
+    tp_str_builder_deinit(&once);
+    tp_str_builder_deinit(&again);
+    tp_graph_destroy(parsed);
+    graph_run_end(&run);
+}
+
+/* ---- mistakes ---- */
+
+typedef struct mistake {
+    const char *part; /* of the message */
+    void (*make)(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry);
+} mistake;
+
+static void nest(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)x, (void)carry;
+    tp_op_loop_slice(g, 2, slice, false);
+}
+
+static void mix(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)carry;
+    tp_op_add(g, slice, tp_op_loop_slice(g, 2, x, false));
+}
+
+static void sum_over_cores(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)x, (void)carry;
+    tp_op_all_reduce(g, slice);
+}
+
+static void leave_as_output(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)x, (void)carry;
+    tp_graph_add_output(g, "y", slice);
+}
+
+static void next_of_another_type(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)x;
+    tp_op_loop_last(g, carry, tp_op_convert(g, slice, TP_BF16));
+}
+
+static void last_of_a_slice(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)x, (void)carry;
+    tp_op_loop_last(g, slice, slice);
+}
+
+static void wrong_number(tp_graph *g, tp_node_id x, tp_node_id slice, tp_node_id carry)
+{
+    (void)slice, (void)carry;
+    tp_op_loop_slice(g, 0, x, false);
+}
+
+Test(op_loop, mistakes)
+{
+    static const mistake mistakes[] = {
+        {"loops do not nest", nest},
+        {"mixes values of loops 1 and 2", mix},
+        {"in a loop; take it of the loop's result instead", sum_over_cores},
+        {"has a value per turn of a loop", leave_as_output},
+        {"loop_last", next_of_another_type},
+        {"expected a loop_carry", last_of_a_slice},
+        {"loop is 0, expected 1 to", wrong_number},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        graph_run run;
+        graph_run_begin(&run);
+        const tp_node_id x = graph_run_input(&run, TP_F32, 1, 2, (int64_t[]){3, 2});
+        const tp_node_id slice = tp_op_loop_slice(run.graph, 1, x, false);
+        const tp_node_id carry =
+            tp_op_loop_carry(run.graph, 1, 3, tp_op_fill(run.graph, TP_F32, (tp_shape){1, {2}}, 0));
+        EXPECT_OK(tp_graph_check(run.graph));
+        mistakes[i].make(run.graph, x, slice, carry);
+        const tpucl_status status = tp_graph_check(run.graph);
+        cr_assert_neq(status, TPUCL_OK, "mistake %zu was not found", i);
+        cr_assert(strstr(tpucl_last_error()->message, mistakes[i].part), "%s",
+                  tpucl_last_error()->message);
+        graph_run_end(&run);
+    }
+}
+
+Test(op_loop, what_verification_finds)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph;
+    const tp_node_id x = graph_run_input(&run, TP_F32, 1, 2, (int64_t[]){3, 2});
+    const tp_node_id carry =
+        tp_op_loop_carry(g, 1, 3, tp_op_fill(g, TP_F32, (tp_shape){1, {2}}, 0));
+    EXPECT_FAILURE(tp_graph_verify(g), TPUCL_INTERNAL, "has 0 loop_last, expected one");
+    tp_op_loop_last(g, carry, tp_op_negate(g, carry));
+    EXPECT_OK(tp_graph_verify(g));
+    const tp_node_id rows = tp_op_slice(g, x, (int64_t[]){0, 0}, (int64_t[]){2, 2}, NULL);
+    tp_op_loop_slice(g, 1, rows, false);
+    EXPECT_OK(tp_graph_check(g));
+    EXPECT_FAILURE(tp_graph_verify(g), TPUCL_INTERNAL, "has 2 turns, others 3");
+    graph_run_end(&run);
+}
+
+/* ---- conditional ---- */
+
+static void halve(void *user, tp_graph *g, tp_node_id *out)
+{
+    out[0] = tp_op_multiply_scalar(g, *(tp_node_id *)user, 0.5);
+}
+
+static void logarithm(void *user, tp_graph *g, tp_node_id *out)
+{
+    out[0] = tp_op_log(g, *(tp_node_id *)user);
+}
+
+Test(op_loop, conditional)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph;
+    tp_node_id x = graph_run_input(&run, TP_F32, 1, 1, (int64_t[]){6});
+    const tp_node_id yes = tp_op_compare(g, "EQ", tp_op_step(g), tp_op_scalar(g, TP_S32, 0));
+    tp_node_id result;
+    tp_op_conditional(g, yes, halve, logarithm, &x, 1, &result);
+    const float *in = run.data[0], *out = graph_run_eval(&run, result)->data;
+    for (int i = 0; i < 6; i++)
+        cr_assert_eq(out[i], in[i] * 0.5f);
+    tp_op_conditional(g, x, halve, logarithm, &x, 1, &result);
+    EXPECT_FAILURE(tp_graph_check(g), TPUCL_INVALID_ARGUMENT, "by a pred scalar");
+    graph_run_end(&run);
+}
