@@ -51,8 +51,8 @@ tpucl_status tp_session_build_model(tp_session *session)
                                               : TP_POLICY_MIXED_BFLOAT16,
                                 .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
-    session->has_accuracy = session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR &&
-                            (config->metrics.count || !tp_config_given(config, "metrics"));
+    session->has_accuracy =
+        session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR && config->metrics.count > 0;
     return tp_model_create(config->model, &input, &options, &session->model);
 }
 

@@ -250,6 +250,32 @@ Test(config, written_and_read_back)
     tp_topology_destroy(v2);
 }
 
+/* Accuracy is the default where the loss has one; none is none, also after writing and reading. */
+Test(config, metrics_when_not_given)
+{
+    tp_topology *v2 = load("v2-8");
+    const struct {
+        const char *text, *loss;
+        size_t count;
+    } cases[] = {{"{" MINIMAL "}", "loss=sparse_categorical_crossentropy", 1},
+                 {"{" MINIMAL "}", "loss=mean_squared_error", 0},
+                 {"{" MINIMAL ",\"metrics\":[]}", "loss=sparse_categorical_crossentropy", 0}};
+    for (int i = 0; i < 3; i++) {
+        tp_config *c = expect(cases[i].text, cases[i].loss), *again;
+        char *text;
+        cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
+        cr_assert_eq(c->metrics.count, cases[i].count, "case %d", i);
+        cr_assert_eq(tp_config_to_json(c, &text), TPUCL_OK);
+        again = expect(text, NULL);
+        cr_assert_eq(tp_config_resolve(again, v2), TPUCL_OK);
+        cr_assert_eq(again->metrics.count, cases[i].count, "case %d", i);
+        tp_free(text);
+        tp_config_destroy(c);
+        tp_config_destroy(again);
+    }
+    tp_topology_destroy(v2);
+}
+
 Test(config, hash_sees_what_changes_results_only)
 {
     const char *const same[] = {"output_dir=/x",   "log_every=3",      "wave_cores=2",
