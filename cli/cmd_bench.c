@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tpucl/tools.h>
+#include <tpucl/version.h>
 #include "cmd.h"
 #include "ui.h"
 
@@ -28,7 +29,10 @@ static const tp_opt_row options[] = {
 
 static void on_progress(void *user, const char *what, int32_t done, int32_t total)
 {
-    tp_ui_progress_draw(user, "bench", done, total, 0, "", what);
+    tp_ui_progress *progress = user;
+    if (done == 0)
+        *progress = (tp_ui_progress){0}; /* the next list of work: an estimate of its own */
+    tp_ui_progress_draw(progress, "bench", done, total, 0, "", what);
 }
 
 static void print_suite(const tpucl_bench_report *report, const char *suite)
@@ -56,7 +60,8 @@ static void print_suite(const tpucl_bench_report *report, const char *suite)
     printf("%s%s%s\n", tp_ui_bold(stdout), suite, tp_ui_plain(stdout));
     tp_ui_table_end(&table, stdout);
     for (int32_t i = 0; (ratio = tpucl_bench_report_ratio(report, i)).name; ++i)
-        if (!strcmp(ratio.suite, suite)) printf("%s: %.2f times\n", ratio.name, ratio.value);
+        if (!strcmp(ratio.suite, suite))
+            printf("%s: %.2f times as fast\n", ratio.name, ratio.value);
     if (tpucl_bench_report_sentence(report, suite))
         printf("%s\n", tpucl_bench_report_sentence(report, suite));
     printf("\n");
@@ -80,9 +85,11 @@ static tp_exit run_bench(const tp_cmd *cmd, int argc, char **argv)
     tpucl_status status = tpucl_bench(&settings, &report);
     tp_ui_progress_clear();
     if (status != TPUCL_OK) return tp_cmd_fail(cmd, status);
-    if (tp_cmd_wants_table(&values.common))
+    if (tp_cmd_wants_table(&values.common)) {
+        printf("tpucl %s on %s\n\n", tpucl_version_string(), tpucl_bench_report_machine(report));
         for (int32_t i = 0; tpucl_bench_suite_name(i); ++i)
             print_suite(report, tpucl_bench_suite_name(i));
+    }
     for (int32_t i = 0; tpucl_bench_report_note(report, i); ++i)
         fprintf(stderr, "note: %s\n", tpucl_bench_report_note(report, i));
     if ((status = tpucl_bench_report_json(report, &json)) == TPUCL_OK)
@@ -100,8 +107,12 @@ const tp_cmd tp_cmd_bench = {
     .operands = "[SUITE]",
     .max_operands = 1,
     .description = "Measures each case on all sides in turn and prints the medians, how far the "
-                   "repeats were apart, "
-                   "and ratios. Every result is checked before it is timed.\n\n"
+                   "repeats were apart (slowest - fastest, as a share of the median), "
+                   "and ratios. SUITE is 'gemm', products of square matrices, which are checked "
+                   "before they are timed, or 'train', training on Fashion-MNIST; without one, "
+                   "both.\n\n"
+                   "Where kernels are used for the first time they are built and checked, which "
+                   "takes minutes and is not in the figures.\n\n"
                    "What is 'projected' was computed from a topology's figures, not measured, and "
                    "is in no ratio. "
                    "docs/benchmarks.md says what is compared and what is not claimed.",

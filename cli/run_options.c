@@ -99,9 +99,10 @@ void tp_run_print_summary(const tpucl_run *run)
     char count[TP_UI_TEXT_BYTES], peak[TP_UI_TEXT_BYTES];
     fprintf(stderr, "%s: %s parameters, %s, %s\n", info->name,
             tp_ui_count((double)info->parameter_count, count), info->precision, info->optimizer);
-    fprintf(stderr, "topology %s: %d cores on %d device%s, batch %lld per core, %lld in all",
-            info->topology, (int)info->cores, (int)info->devices, info->devices == 1 ? "" : "s",
-            (long long)info->per_core_batch, (long long)info->global_batch);
+    fprintf(stderr, "topology %s: %d core%s on %d device%s, batch %lld per core, %lld in all",
+            info->topology, (int)info->cores, info->cores == 1 ? "" : "s", (int)info->devices,
+            info->devices == 1 ? "" : "s", (long long)info->per_core_batch,
+            (long long)info->global_batch);
     if (info->peak_core_bytes)
         fprintf(stderr, ", %s per core", tp_ui_bytes(info->peak_core_bytes, peak));
     fputc('\n', stderr);

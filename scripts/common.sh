@@ -11,7 +11,7 @@ jobs=$(nproc 2>/dev/null || echo 2)
 # Compiled kernels are kept between runs, but apart from those of an installed tpucl.
 export TPUCL_CACHE_DIR=${TPUCL_CACHE_DIR:-$root/build/cache/tpucl}
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$root/build/cache/pocl}
-mkdir -p "$TPUCL_CACHE_DIR" "$POCL_CACHE_DIR" || exit 1
+mkdir -p "$root/build" "$TPUCL_CACHE_DIR" "$POCL_CACHE_DIR" || exit 1
 
 say() { printf '%s\n' "--- $*"; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }

@@ -124,6 +124,8 @@ typedef struct tpucl_bench_report tpucl_bench_report;
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_bench(const tpucl_bench_options *options,
                                                     tpucl_bench_report **out_report);
 TPUCL_API void tpucl_bench_report_destroy(tpucl_bench_report *report);
+/* Processor, device and driver on one line, without which no figure means anything. Borrowed. */
+TPUCL_API const char *tpucl_bench_report_machine(const tpucl_bench_report *report);
 /* All suites' rows and ratios one after the other; `name` is NULL past the end. Borrowed. */
 TPUCL_API tpucl_bench_row tpucl_bench_report_row(const tpucl_bench_report *report, int32_t index);
 TPUCL_API tpucl_bench_ratio tpucl_bench_report_ratio(const tpucl_bench_report *report,

@@ -38,6 +38,11 @@ void tpucl_bench_report_destroy(tpucl_bench_report *report)
     tp_free(report);
 }
 
+const char *tpucl_bench_report_machine(const tpucl_bench_report *report)
+{
+    return report->report->machine;
+}
+
 tpucl_bench_row tpucl_bench_report_row(const tpucl_bench_report *report, int32_t index)
 {
     const tp_bench_suites *suites = &report->report->suites;

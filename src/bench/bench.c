@@ -140,6 +140,16 @@ static tpucl_status open_device(tp_bench_report *report, const char *selector)
     return status;
 }
 
+static tpucl_status describe_machine(tp_bench_report *report)
+{
+    const tp_device_caps *caps = tp_device_get_caps(report->device);
+    report->machine = tp_arena_printf(
+        report->arena, "%s, %d processor%s; device %s: %s (%s %s)", report->processor,
+        report->processor_count, report->processor_count == 1 ? "" : "s",
+        tp_device_label(report->device), caps->name, caps->platform, caps->driver);
+    return report->machine ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+}
+
 static tpucl_status run_suites(const tp_bench_options *options, tp_bench_report *report)
 {
     const char *names[SUITE_COUNT];
@@ -154,6 +164,7 @@ static tpucl_status run_suites(const tp_bench_options *options, tp_bench_report 
                        options->suite, nearest ? nearest : names[0]);
     }
     TP_TRY(open_device(report, options->selector));
+    TP_TRY(describe_machine(report));
     for (size_t i = 0; i < SUITE_COUNT; i++) {
         if (options->suite && strcmp(options->suite, names[i]) != 0) continue;
         TP_TRY(tp_bench_suites_push(&report->suites, (tp_bench_suite){.name = names[i]}));

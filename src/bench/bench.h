@@ -56,7 +56,8 @@ typedef struct tp_bench_report {
     tp_device *device;
     char processor[128]; /* of the host, as the system names it */
     int processor_count;
-    char time[32]; /* when it began, UTC */
+    const char *machine; /* processor, device, driver: one line */
+    char time[32];       /* when it began, UTC */
 } tp_bench_report;
 
 /* Names of the suites in their order; NULL past the end. */

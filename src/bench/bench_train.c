@@ -26,11 +26,25 @@ static const train_case cases[] = {
 };
 
 typedef struct measured {
-    const char *side;
+    const tp_bench *bench;
+    const char *model, *side;
     tp_train_side *trainer;
     double rates[ROUNDS], rate, spread, accuracy;
     int64_t examples, largest_batch;
 } measured;
+
+static void show(const measured *m, const char *activity, int32_t done, int32_t total)
+{
+    char what[128];
+    snprintf(what, sizeof what, "%s, %s: %s", m->model, m->side, activity);
+    tp_bench_progress(m->bench, what, done, total);
+}
+
+/* The first use of a device builds and checks kernels, which takes much longer than the rest. */
+static void on_build(const tp_build_progress *progress, void *user)
+{
+    show(user, progress->label, 0, 0);
+}
 
 static void summarise(measured *m, int32_t rounds)
 {
@@ -56,8 +70,8 @@ static tpucl_status add_rows(tp_bench *bench, const train_case *row, const measu
                          .note = note};
     TP_TRY(tp_bench_add_row(bench, &out));
     if (!m->largest_batch) return TPUCL_OK;
-    out.value = (double)m->largest_batch, out.unit = "largest batch", out.is_projected = true;
-    out.note = "all cores together; a power of two per core that fits the topology's HBM";
+    out.value = (double)m->largest_batch, out.unit = "examples", out.is_projected = true;
+    out.note = "largest batch of all cores: a power of two per core, fits the topology's HBM";
     return tp_bench_add_row(bench, &out);
 }
 
@@ -72,10 +86,10 @@ static tpucl_status open_sides(tp_bench *bench, const train_case *row, measured 
     *out_count = 0;
     for (int i = 0; i < SIDES; i++) {
         measured *m = &sides[*out_count];
-        tp_bench_progress(bench, kinds[i].name, 0, 0);
-        *m = (measured){.side = kinds[i].name};
-        tpucl_status status =
-            tp_train_side_create(row->name, kinds[i].kind, bench->options->selector, &m->trainer);
+        *m = (measured){.bench = bench, .model = row->name, .side = kinds[i].name};
+        show(m, "building kernels", 0, 0);
+        tpucl_status status = tp_train_side_create(
+            row->name, kinds[i].kind, bench->options->selector, on_build, m, &m->trainer);
         if (status == TPUCL_UNSUPPORTED && i > 0) { /* a library that is not there */
             TP_TRY(tp_bench_add_note(bench, tpucl_last_error()->message));
             continue;
@@ -94,7 +108,7 @@ static tpucl_status measure(tp_bench *bench, const train_case *row, measured *si
         for (int32_t i = 0; i < count; i++) {
             int64_t wanted = row->examples[quick], done = 0;
             double seconds = 0;
-            tp_bench_progress(bench, sides[i].side, (round + 1) * count + i, (rounds + 1) * count);
+            show(&sides[i], "training", (round + 1) * count + i, (rounds + 1) * count);
             TP_TRY(tp_train_side_run(sides[i].trainer, wanted, &done, &seconds));
             sides[i].examples += done;
             if (round >= 0) sides[i].rates[round] = (double)done / seconds;
@@ -121,9 +135,9 @@ static tpucl_status add_sentence(tp_bench *bench, const train_case *row, const m
     const char *before = bench->suite->sentence ? bench->suite->sentence : "";
     bench->suite->sentence = tp_arena_printf(
         bench->report->arena,
-        "%s%s%s: %s is the better choice on this machine, %.2f times %s, because %s", before,
-        *before ? "\n" : "", row->name, sides[best].side, sides[best].rate / sides[next].rate,
-        sides[next].side, reason);
+        "%s%s%s: %s is the better choice on this machine, %.2f times as fast as %s, because %s",
+        before, *before ? "\n" : "", row->name, sides[best].side,
+        sides[best].rate / sides[next].rate, sides[next].side, reason);
     if (!bench->suite->sentence) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 1; i < count; i++)
         TP_TRY(tp_bench_add_ratio(bench, sides[0].rate / sides[i].rate, "%s / %s, %s",

@@ -28,7 +28,8 @@ struct tp_train_side {
     char text[128];
 };
 
-static tpucl_status open_session(tp_train_side *side, const char *config_name, const char *selector)
+static tpucl_status open_session(tp_train_side *side, const char *config_name,
+                                 tp_session_options options)
 {
     static const char *const k80[] = {"topology=k80", "precision=float32", "per_core_batch=16"};
     static const char *const cpu[] = {"topology=cpu", "precision=float32"};
@@ -40,7 +41,6 @@ static tpucl_status open_session(tp_train_side *side, const char *config_name, c
     while (text->name && strcmp(text->name, file) != 0)
         text++;
     if (!text->name) return TP_FAIL(TPUCL_NOT_FOUND, "no embedded configuration '%s'", config_name);
-    tp_session_options options = {.selector = selector};
     if (side->kind == TP_TRAIN_K80)
         for (; count < sizeof k80 / sizeof *k80; count++)
             overrides[count] = k80[count];
@@ -85,6 +85,7 @@ static void describe(tp_train_side *side)
 }
 
 tpucl_status tp_train_side_create(const char *config, tp_train_kind kind, const char *selector,
+                                  tp_build_callback building, void *building_user,
                                   tp_train_side **out_side)
 {
     if (kind == TP_TRAIN_K80 && !tp_clblast_is_available())
@@ -95,7 +96,9 @@ tpucl_status tp_train_side_create(const char *config, tp_train_kind kind, const 
     tp_train_side *side = TP_NEW(tp_train_side);
     if (!side) return TPUCL_OUT_OF_MEMORY;
     side->kind = kind;
-    tpucl_status status = open_session(side, config, selector);
+    const tp_session_options options = {
+        .selector = selector, .build_progress = building, .build_user = building_user};
+    tpucl_status status = open_session(side, config, options);
     if (status == TPUCL_OK && kind == TP_TRAIN_CPU) status = open_cpu(side);
     if (status != TPUCL_OK) {
         tpucl_error error;

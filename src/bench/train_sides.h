@@ -4,13 +4,16 @@
 #define TP_BENCH_TRAIN_SIDES_H
 
 #include "core/status.h"
+#include "device/program_build.h"
 
 typedef enum tp_train_kind { TP_TRAIN_TPU, TP_TRAIN_K80, TP_TRAIN_CPU } tp_train_kind;
 typedef struct tp_train_side tp_train_side;
 
 /* `config`: name of an embedded configuration ("fashion-mlp"). TPUCL_UNSUPPORTED when the library that a kind
- * needs is not there. */
+ * needs is not there. `building` is told of every program and check of a kernel, also in later calls; may be
+ * NULL. */
 tpucl_status tp_train_side_create(const char *config, tp_train_kind kind, const char *selector,
+                                  tp_build_callback building, void *building_user,
                                   tp_train_side **out_side);
 void tp_train_side_destroy(tp_train_side *side);
 

@@ -373,9 +373,18 @@ static void check_wave(const tp_config *config, int32_t cores, tp_problems *prob
                     cores, cores, (long long)wave);
 }
 
+/* Written out, "not given" and "none" would be the same empty list. */
+static void resolve_metrics(tp_config *config)
+{
+    static const char *const names[] = {"accuracy"};
+    if (!tp_config_given(config, "metrics") && config->loss.name != TP_LOSS_MEAN_SQUARED_ERROR)
+        config->metrics = (tp_config_strings){names, 1};
+}
+
 tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
 {
     tp_problems problems = {0};
+    resolve_metrics(config);
     if (config->precision < 0) config->precision = (int32_t)topology->numeric.precision;
     if (config->matmul_precision < 0)
         config->matmul_precision = (int32_t)topology->numeric.matmul_precision;

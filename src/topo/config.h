@@ -126,8 +126,8 @@ void tp_config_destroy(tp_config *config);
 /* Whether the file or an override gave this key ("optimizer.momentum"). */
 bool tp_config_given(const tp_config *config, const char *path);
 
-/* Fills what the topology decides (precision, math, batch) and checks what depends on it: batch
- * against cores, groups, wave size. All problems at once. */
+/* Fills what the topology (precision, math, batch) and the loss (metrics) decide and checks what
+ * depends on it: batch against cores, groups, wave size. All problems at once. */
 tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology) TPUCL_MUST_CHECK;
 
 /* Batch per core and in all from what the configuration gives (either, both, or neither: then
@@ -139,7 +139,7 @@ tpucl_status tp_config_resolve_batch(const tp_config *config, int32_t cores,
 
 /* The whole configuration with its defaults, keys in the table's order (tp_free). */
 tpucl_status tp_config_to_json(const tp_config *config, char **out_text) TPUCL_MUST_CHECK;
-/* Of the compact form of that text without `output_dir` and `log_every`, which change no result. */
+/* Of the compact form of that text without the keys that change no result. */
 tpucl_status tp_config_sha256(const tp_config *config, char out_hex[65]) TPUCL_MUST_CHECK;
 
 /* Texts generated from the table (tp_free). */

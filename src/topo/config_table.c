@@ -128,7 +128,8 @@ const tp_config_key tp_config_keys[] = {
     {"data.dataset", TP_CONFIG_CHOICE, FIELD(data.dataset), .choices = dataset_names,
      .fallback = "\"fashion-mnist\"", .meaning = "what to train on"},
     {"data.folder", TP_CONFIG_STRING, FIELD(data.folder), .fallback = "\"\"", .keeps_result = true,
-     .meaning = "where the files are; empty: `TPUCL_DATA_DIR`, then the system's folders"},
+     .meaning = "where relative names of files begin; empty: where the command was started, for "
+                "fashion-mnist `TPUCL_DATA_DIR`, then the system's folder"},
     {"data.train.inputs", TP_CONFIG_STRING, FIELD(data.train.inputs), .fallback = "\"\"",
      .meaning = "idx, npy: file of the training inputs"},
     {"data.train.labels", TP_CONFIG_STRING, FIELD(data.train.labels), .fallback = "\"\"",

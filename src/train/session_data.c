@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the data that a configuration names and says which examples train and which test. */
+#include "core/file.h"
 #include "train/session_internal.h"
 
-static tpucl_status open_part(const tp_config *config, bool is_test, tp_source **out_source)
+static tpucl_status open_part(const tp_session *session, bool is_test, tp_source **out_source)
 {
-    const char *inputs = is_test ? config->data.test.inputs : config->data.train.inputs;
-    const char *labels = is_test ? config->data.test.labels : config->data.train.labels;
-    switch ((tp_config_dataset)config->data.dataset) {
-    case TP_DATASET_IDX:
-        return tp_source_open_idx(inputs, labels, out_source);
-    case TP_DATASET_NPY:
-        return tp_source_open_npy(inputs, labels, out_source);
-    case TP_DATASET_FASHION_MNIST:
-    default:
-        return tp_source_open_fashion_mnist(config->data.folder, is_test, out_source);
-    }
+    const tp_config *config = session->config;
+    const char *folder = config->data.folder;
+    if (config->data.dataset == TP_DATASET_FASHION_MNIST)
+        return tp_source_open_fashion_mnist(folder, is_test, out_source);
+    const char *inputs = tp_file_join(
+        session->arena, folder, is_test ? config->data.test.inputs : config->data.train.inputs);
+    const char *labels = tp_file_join(
+        session->arena, folder, is_test ? config->data.test.labels : config->data.train.labels);
+    if (!inputs || !labels) return TPUCL_OUT_OF_MEMORY;
+    return config->data.dataset == TP_DATASET_IDX ? tp_source_open_idx(inputs, labels, out_source)
+                                                  : tp_source_open_npy(inputs, labels, out_source);
 }
 
 static bool has_test_files(const tp_config *config)
@@ -42,7 +43,7 @@ static tpucl_status check_same_fields(const tp_source *train, const tp_source *t
 tpucl_status tp_session_open_data(tp_session *session)
 {
     const tp_config *config = session->config;
-    TP_TRY(open_part(config, false, &session->train_source));
+    TP_TRY(open_part(session, false, &session->train_source));
     session->train_count = session->train_source->example_count;
     if (config->data.validation_split > 0) {
         double share = config->data.validation_split * (double)session->train_count;
@@ -60,7 +61,7 @@ tpucl_status tp_session_open_data(tp_session *session)
         return TPUCL_OK;
     }
     if (!has_test_files(config)) return TPUCL_OK;
-    TP_TRY(open_part(config, true, &session->test_source));
+    TP_TRY(open_part(session, true, &session->test_source));
     session->test_count = session->test_source->example_count;
     return check_same_fields(session->train_source, session->test_source);
 }

@@ -51,8 +51,8 @@ tpucl_status tp_session_build_model(tp_session *session)
                                               : TP_POLICY_MIXED_BFLOAT16,
                                 .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
-    session->has_accuracy = session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR &&
-                            (config->metrics.count || !tp_config_given(config, "metrics"));
+    session->has_accuracy =
+        session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR && config->metrics.count > 0;
     return tp_model_create(config->model, &input, &options, &session->model);
 }
 
@@ -199,7 +199,8 @@ tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core
                                    session->config->loss.from_logits, out_evaluate);
 }
 
-/* What a core holds, counted as exec/memory.c counts it. */
+/* What a core holds, counted as exec/memory.c counts it. A batch for which kernels would have to count further
+ * than they can does not fit either. */
 static tpucl_status fits(const tp_session *session, int64_t batch, bool *out_fits)
 {
     tp_graph *graph = NULL;
@@ -215,6 +216,10 @@ static tpucl_status fits(const tp_session *session, int64_t batch, bool *out_fit
                     (uint64_t)tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0);
     tp_program_destroy(program);
     tp_graph_destroy(graph);
+    if (status == TPUCL_UNSUPPORTED && batch > 1) {
+        *out_fits = false;
+        return TPUCL_OK;
+    }
     return status;
 }
 

@@ -84,6 +84,25 @@ run eval other.json --params kept/params.safetensors
 expect_code 2
 expect_in err 'kept/params.safetensors' '[784,16]' '[784,7]'
 
+# names of data files begin in data.folder
+mkdir data elsewhere && ln train-* test-* data/ && cd elsewhere || exit 1
+run train ../run.json --set data.folder=../data --json ../folder.json
+expect_code 0
+run train ../run.json
+expect_code 2
+expect_in err 'train-images'
+cd .. || exit 1
+[[ $(digest folder.json) == "$expected" ]] || fail 'the folder of the data changed the bits'
+
+# the configuration that was kept is one, and says the same
+make_config brief.json 'del config["metrics"]'
+run train brief.json --output-dir brief --json brief-result.json
+expect_code 0
+run eval brief/config.json --json eval.json
+expect_code 0
+expect_json eval.json 'r["accuracy"] is not None'
+[[ $(digest eval.json) == "$expected" ]] || fail 'the kept configuration gave other parameters'
+
 # --json -: nothing else on standard output
 run train run.json --steps 3 --json -
 expect_code 0
