@@ -6,10 +6,12 @@
  *   - datasets stored outside the file, virtual ones, filters other than deflate and shuffle
  *   - ranks and sizes beyond the limits of shapes, and datasets that announce more than TP_HDF5_MAX_RATIO
  *     times what is stored of them
- * before memory is asked for. libhdf5's error stack is silenced and becomes part of one sentence.
+ * before memory is asked for. libhdf5 itself does not survive hostile files, so it reads in a child process,
+ * which is started by open, ends with close, has limits on time and memory, and whose answers are checked: when
+ * it dies, that is TPUCL_CORRUPT_DATA. Its error stack becomes part of one sentence.
  *
- * The library has one global state and its high-level part no lock: thread-compatible per process, that is,
- * use from one thread at a time. A build without libhdf5 answers with TPUCL_UNSUPPORTED.
+ * tp_hdf5 is thread-compatible. The writer uses the library in this process, whose state is global: one writer
+ * at a time. A build without libhdf5 answers with TPUCL_UNSUPPORTED.
  */
 #ifndef TP_IO_HDF5_H
 #define TP_IO_HDF5_H
@@ -40,7 +42,7 @@ typedef struct tp_hdf5_dataset {
 } tp_hdf5_dataset;
 
 tpucl_status tp_hdf5_open(const char *path, tp_hdf5 **out_file) TPUCL_MUST_CHECK;
-/* `bytes` are borrowed until closed (and not written to); `name` appears in messages. */
+/* `bytes` are borrowed for the call (the child has its own copy of them); `name` appears in messages. */
 tpucl_status tp_hdf5_open_bytes(const void *bytes, size_t length, const char *name,
                                 tp_hdf5 **out_file) TPUCL_MUST_CHECK;
 void tp_hdf5_close(tp_hdf5 *file);

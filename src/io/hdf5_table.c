@@ -77,61 +77,62 @@ bool tp_hdf5_elements_of(hid_t dataset, hid_t type, tp_hdf5_elements *out_elemen
 
 /* ---- datasets ---- */
 
-static tpucl_status corrupt(const tp_hdf5 *file, const char *path, const char *what)
+static tpucl_status corrupt(const tp_hdf5_guest *guest, const char *path, const char *what)
 {
-    return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s': '%.200s' %s", file->name, path, what);
+    return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s': '%.200s' %s", guest->name, path, what);
 }
 
-static tpucl_status check_layout(const tp_hdf5 *file, const char *path, hid_t creation)
+static tpucl_status check_layout(const tp_hdf5_guest *guest, const char *path, hid_t creation)
 {
     const H5D_layout_t layout = H5Pget_layout(creation);
     if (layout != H5D_CONTIGUOUS && layout != H5D_COMPACT && layout != H5D_CHUNKED)
-        return corrupt(file, path, "is a virtual dataset: its data are in other files");
+        return corrupt(guest, path, "is a virtual dataset: its data are in other files");
     if (H5Pget_external_count(creation) != 0)
-        return corrupt(file, path, "has its data in other files");
+        return corrupt(guest, path, "has its data in other files");
     const int filters = H5Pget_nfilters(creation);
-    if (filters < 0 || filters > 4) return corrupt(file, path, "has too many filters");
+    if (filters < 0 || filters > 4) return corrupt(guest, path, "has too many filters");
     for (int i = 0; i < filters; i++) {
         unsigned int flags, config, values[8];
         size_t value_count = 8;
         const H5Z_filter_t filter =
             H5Pget_filter2(creation, (unsigned)i, &flags, &value_count, values, 0, NULL, &config);
         if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE)
-            return corrupt(file, path,
+            return corrupt(guest, path,
                            "goes through a filter other than deflate and shuffle; save it again "
                            "without that compression");
     }
     return TPUCL_OK;
 }
 
-static tpucl_status read_shape(const tp_hdf5 *file, const char *path, hid_t space, tp_shape *shape)
+static tpucl_status read_shape(const tp_hdf5_guest *guest, const char *path, hid_t space,
+                               tp_shape *shape)
 {
     hsize_t dims[H5S_MAX_RANK];
     int64_t checked[TP_MAX_RANK];
     const H5S_class_t class = H5Sget_simple_extent_type(space);
     if (class == H5S_NULL) return tp_shape_init(shape, 1, (const int64_t[]){0});
     if (class != H5S_SCALAR && class != H5S_SIMPLE)
-        return tp_hdf5_fail(file->name, "the shape of", path);
+        return tp_hdf5_fail(guest, "the shape of", path);
     const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
     if (rank < 0 || rank > TP_MAX_RANK)
-        return corrupt(file, path, "has more than 8 dimensions, or none that can be read");
+        return corrupt(guest, path, "has more than 8 dimensions, or none that can be read");
     for (int i = 0; i < rank; i++) {
         if (dims[i] > (hsize_t)TP_MAX_ELEMS)
-            return corrupt(file, path, "has a dimension of more than 2^40");
+            return corrupt(guest, path, "has a dimension of more than 2^40");
         checked[i] = (int64_t)dims[i];
     }
     if (tp_shape_init(shape, rank, checked) != TPUCL_OK)
-        return corrupt(file, path, "has more than 2^40 elements");
+        return corrupt(guest, path, "has more than 2^40 elements");
     return TPUCL_OK;
 }
 
 /* Announced sizes must be near what is there: zeros that were never stored are a cheap bomb. */
-static tpucl_status check_size(const tp_hdf5 *file, const char *path, hid_t dataset, hid_t creation,
-                               uint64_t bytes, size_t element_bytes)
+static tpucl_status check_size(const tp_hdf5_guest *guest, const char *path, hid_t dataset,
+                               hid_t creation, uint64_t bytes, size_t element_bytes)
 {
     const uint64_t stored = H5Dget_storage_size(dataset);
     if (bytes > TP_HDF5_RATIO_FREE_BYTES && bytes / TP_HDF5_MAX_RATIO > stored)
-        return corrupt(file, path, "announces more than 1000 times what is stored of it");
+        return corrupt(guest, path, "announces more than 1000 times what is stored of it");
     if (H5Pget_layout(creation) != H5D_CHUNKED) return TPUCL_OK;
     hsize_t dims[H5S_MAX_RANK];
     uint64_t chunk_bytes = element_bytes;
@@ -140,35 +141,34 @@ static tpucl_status check_size(const tp_hdf5 *file, const char *path, hid_t data
     for (int i = 0; i < rank && is_sane; i++)
         is_sane = !__builtin_mul_overflow(chunk_bytes, dims[i], &chunk_bytes);
     if (!is_sane || (chunk_bytes > TP_HDF5_RATIO_FREE_BYTES && chunk_bytes / 4 > bytes))
-        return corrupt(file, path, "has chunks that are much larger than itself");
+        return corrupt(guest, path, "has chunks that are much larger than itself");
     return TPUCL_OK;
 }
 
-static tpucl_status read_dataset(tp_hdf5 *file, hid_t dataset, const char *path)
+static tpucl_status read_dataset(tp_hdf5_guest *guest, hid_t dataset, const char *path)
 {
-    tp_hdf5_dataset row = {.path = tp_arena_strdup(file->arena, path)};
+    tp_hdf5_dataset row = {.path = tp_arena_strdup(guest->arena, path)};
     tp_hdf5_elements elements;
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     const hid_t creation = H5Dget_create_plist(dataset);
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
     if (!row.path) goto done;
     if (type < 0 || space < 0 || creation < 0) {
-        status = tp_hdf5_fail(file->name, "the dataset", path);
+        status = tp_hdf5_fail(guest, "the dataset", path);
         goto done;
     }
-    TP_TRY_GOTO(status, check_layout(file, path, creation), done);
-    TP_TRY_GOTO(status, read_shape(file, path, space, &row.shape), done);
+    TP_TRY_GOTO(status, check_layout(guest, path, creation), done);
+    TP_TRY_GOTO(status, read_shape(guest, path, space, &row.shape), done);
     row.is_readable = tp_hdf5_elements_of(dataset, type, &elements);
     row.dtype = elements.dtype;
     const size_t element_bytes = H5Tget_size(type);
     uint64_t bytes;
     if (__builtin_mul_overflow((uint64_t)tp_shape_elems(&row.shape), element_bytes, &bytes)) {
-        status = corrupt(file, path, "has more bytes than can be counted");
+        status = corrupt(guest, path, "has more bytes than can be counted");
         goto done;
     }
-    TP_TRY_GOTO(status, check_size(file, path, dataset, creation, bytes, element_bytes), done);
-    TP_TRY_GOTO(status, tp_map_add(&file->dataset_paths, row.path, file->datasets.count), done);
-    status = tp_hdf5_datasets_push(&file->datasets, row);
+    TP_TRY_GOTO(status, check_size(guest, path, dataset, creation, bytes, element_bytes), done);
+    status = tp_hdf5_datasets_push(&guest->datasets, row);
 done:
     if (creation >= 0) H5Pclose(creation);
     if (space >= 0) H5Sclose(space);
@@ -179,30 +179,30 @@ done:
 /* ---- groups ---- */
 
 typedef struct walk {
-    tp_hdf5 *file;
+    tp_hdf5_guest *guest;
     const char *path; /* of the group, "" for the root */
     int depth;
     tpucl_status status;
 } walk;
 
-static tpucl_status walk_group(tp_hdf5 *file, hid_t group, const char *path, int depth);
+static tpucl_status walk_group(tp_hdf5_guest *guest, hid_t group, const char *path, int depth);
 
-static tpucl_status walk_object(tp_hdf5 *file, hid_t parent, const char *name, const char *path,
-                                int depth)
+static tpucl_status walk_object(tp_hdf5_guest *guest, hid_t parent, const char *name,
+                                const char *path, int depth)
 {
-    if (++file->object_count > TP_HDF5_MAX_OBJECTS)
-        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has more than %d groups and datasets", file->name,
+    if (++guest->object_count > TP_HDF5_MAX_OBJECTS)
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has more than %d groups and datasets", guest->name,
                        TP_HDF5_MAX_OBJECTS);
     const hid_t object = H5Oopen(parent, name, H5P_DEFAULT);
-    if (object < 0) return tp_hdf5_fail(file->name, "the object", path);
+    if (object < 0) return tp_hdf5_fail(guest, "the object", path);
     const H5I_type_t kind = H5Iget_type(object);
     tpucl_status status;
     if (kind == H5I_GROUP)
-        status = walk_group(file, object, path, depth + 1);
+        status = walk_group(guest, object, path, depth + 1);
     else if (kind == H5I_DATASET)
-        status = read_dataset(file, object, path);
+        status = read_dataset(guest, object, path);
     else
-        status = corrupt(file, path, "is neither a group nor a dataset");
+        status = corrupt(guest, path, "is neither a group nor a dataset");
     H5Oclose(object);
     return status;
 }
@@ -226,36 +226,36 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
     char path[TP_HDF5_MAX_PATH_BYTES];
     const size_t length = strlen(at->path) + strlen(name) + 2;
     if (length > sizeof path || !is_name_sane(name)) {
-        at->status = corrupt(at->file, at->path, "holds something whose name is too long or odd");
+        at->status = corrupt(at->guest, at->path, "holds something whose name is too long or odd");
         return -1;
     }
     strcpy(path, at->path);
     if (*path) strcat(path, "/");
     strcat(path, name);
     if (link->type != H5L_TYPE_HARD)
-        at->status = corrupt(at->file, path, "is a link; models have none");
+        at->status = corrupt(at->guest, path, "is a link; models have none");
     else
-        at->status = walk_object(at->file, group, name, path, at->depth);
+        at->status = walk_object(at->guest, group, name, path, at->depth);
     return at->status == TPUCL_OK ? 0 : -1;
 }
 
-static tpucl_status walk_group(tp_hdf5 *file, hid_t group, const char *path, int depth)
+static tpucl_status walk_group(tp_hdf5_guest *guest, hid_t group, const char *path, int depth)
 {
-    walk at = {.file = file, .path = path, .depth = depth};
+    walk at = {.guest = guest, .path = path, .depth = depth};
     if (depth > TP_HDF5_MAX_DEPTH)
-        return corrupt(file, path, "is a group inside more than 32 others");
-    const char *copy = tp_arena_strdup(file->arena, path);
+        return corrupt(guest, path, "is a group inside more than 32 others");
+    const char *copy = tp_arena_strdup(guest->arena, path);
     if (!copy) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_map_add(&file->group_paths, copy, 0));
+    TP_TRY(tp_hdf5_texts_push(&guest->groups, copy));
     if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &at) >= 0) return TPUCL_OK;
-    return at.status != TPUCL_OK ? at.status : tp_hdf5_fail(file->name, "the group", path);
+    return at.status != TPUCL_OK ? at.status : tp_hdf5_fail(guest, "the group", path);
 }
 
-tpucl_status tp_hdf5_read_table(tp_hdf5 *file)
+tpucl_status tp_hdf5_read_table(tp_hdf5_guest *guest)
 {
-    const hid_t root = H5Gopen2(file->file, "/", H5P_DEFAULT);
-    if (root < 0) return tp_hdf5_fail(file->name, "the group", "/");
-    const tpucl_status status = walk_group(file, root, "", 0);
+    const hid_t root = H5Gopen2(guest->file, "/", H5P_DEFAULT);
+    if (root < 0) return tp_hdf5_fail(guest, "the group", "/");
+    const tpucl_status status = walk_group(guest, root, "", 0);
     H5Gclose(root);
     return status;
 }

@@ -3,6 +3,26 @@
 #include <string.h>
 #include "io/hdf5_library.h"
 
+/* libhdf5 prints its error stack unless told otherwise; an embedder's own setting must come back. */
+typedef struct quiet_state {
+    H5E_auto2_t print;
+    void *user;
+} quiet_state;
+
+static quiet_state quiet_begin(void)
+{
+    quiet_state quiet = {0};
+    H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return quiet;
+}
+
+static void quiet_end(const quiet_state *quiet)
+{
+    H5Eclear2(H5E_DEFAULT);
+    H5Eset_auto2(H5E_DEFAULT, quiet->print, quiet->user);
+}
+
 struct tp_hdf5_writer {
     hid_t file, group_creation; /* the latter makes missing parents */
 };
@@ -17,7 +37,7 @@ tpucl_status tp_hdf5_writer_create(tp_hdf5_writer **out_writer)
     enum { GROW_BYTES = 1 << 20 };
     tp_hdf5_writer *writer = TP_NEW(tp_hdf5_writer);
     if (!writer) return TPUCL_OUT_OF_MEMORY;
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     const hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, GROW_BYTES, 0);
     H5Pset_obj_track_times(creation, 0);
@@ -26,7 +46,7 @@ tpucl_status tp_hdf5_writer_create(tp_hdf5_writer **out_writer)
     H5Pset_create_intermediate_group(writer->group_creation, 1);
     H5Pclose(creation);
     H5Pclose(access);
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     if (writer->file >= 0 && writer->group_creation >= 0) {
         *out_writer = writer;
         return TPUCL_OK;
@@ -38,10 +58,10 @@ tpucl_status tp_hdf5_writer_create(tp_hdf5_writer **out_writer)
 void tp_hdf5_writer_destroy(tp_hdf5_writer *writer)
 {
     if (!writer) return;
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     if (writer->group_creation >= 0) H5Pclose(writer->group_creation);
     if (writer->file >= 0) H5Fclose(writer->file);
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     tp_free(writer);
 }
 
@@ -65,7 +85,7 @@ static bool exists(hid_t file, const char *path)
 tpucl_status tp_hdf5_put_group(tp_hdf5_writer *writer, const char *path)
 {
     tpucl_status status = TPUCL_OK;
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     if (!exists(writer->file, path)) {
         const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
         H5Pset_obj_track_times(creation, 0);
@@ -77,7 +97,7 @@ tpucl_status tp_hdf5_put_group(tp_hdf5_writer *writer, const char *path)
         else
             H5Gclose(group);
     }
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     return status;
 }
 
@@ -100,7 +120,7 @@ static tpucl_status put_text(hid_t object, const char *name, const char *text)
 tpucl_status tp_hdf5_put_text(tp_hdf5_writer *writer, const char *group, const char *name,
                               const char *text)
 {
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     tpucl_status status = TPUCL_OK;
     const hid_t object = H5Gopen2(writer->file, *group ? group : "/", H5P_DEFAULT);
     if (object < 0) {
@@ -109,7 +129,7 @@ tpucl_status tp_hdf5_put_text(tp_hdf5_writer *writer, const char *group, const c
         status = put_text(object, name, text);
         H5Gclose(object);
     }
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     return status;
 }
 
@@ -142,7 +162,7 @@ tpucl_status tp_hdf5_put_dataset(tp_hdf5_writer *writer, const char *path, tp_dt
     tpucl_status status = TPUCL_OK;
     for (int i = 0; i < shape->rank; i++)
         dims[i] = (hsize_t)shape->dims[i];
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     const hid_t type = file_type(dtype);
     const hid_t space = H5Screate_simple(shape->rank, dims, NULL);
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -158,13 +178,13 @@ tpucl_status tp_hdf5_put_dataset(tp_hdf5_writer *writer, const char *path, tp_dt
     H5Pclose(creation);
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     return status;
 }
 
 tpucl_status tp_hdf5_writer_finish(tp_hdf5_writer *writer, char **out_bytes, size_t *out_length)
 {
-    const tp_hdf5_quiet quiet = tp_hdf5_begin();
+    const quiet_state quiet = quiet_begin();
     tpucl_status status = TPUCL_OK;
     ssize_t length = H5Fflush(writer->file, H5F_SCOPE_GLOBAL) < 0
                          ? -1
@@ -176,7 +196,7 @@ tpucl_status tp_hdf5_writer_finish(tp_hdf5_writer *writer, char **out_bytes, siz
         status = TPUCL_OUT_OF_MEMORY;
     else if (H5Fget_file_image(writer->file, bytes, (size_t)length) != length)
         status = fail("copy", "the file");
-    tp_hdf5_end(&quiet);
+    quiet_end(&quiet);
     if (status != TPUCL_OK) {
         tp_free(bytes);
         return status;

@@ -52,7 +52,8 @@ static tpucl_status read_metadata(tp_keras_file *file, const tp_json_document *d
 
 static tpucl_status read_zip_weights(tp_keras_file *file, tp_zip *zip)
 {
-    tp_keras_shard shard = {0};
+    tp_hdf5 *shard;
+    char *bytes;
     size_t length;
     const tp_zip_entry *entry = tp_zip_find(zip, weights_name);
     if (!entry) {
@@ -63,12 +64,10 @@ static tpucl_status read_zip_weights(tp_keras_file *file, tp_zip *zip)
                        "archive; save it with model.weights.h5, or save the weights beside it",
                        file->name);
     }
-    TP_TRY(tp_zip_read(zip, entry, TP_ZIP_MAX_TOTAL_BYTES, &shard.bytes, &length));
-    const tpucl_status status = tp_hdf5_open_bytes(shard.bytes, length, file->name, &shard.hdf5);
-    if (status != TPUCL_OK) {
-        tp_free(shard.bytes);
-        return status;
-    }
+    TP_TRY(tp_zip_read(zip, entry, TP_ZIP_MAX_TOTAL_BYTES, &bytes, &length));
+    const tpucl_status status = tp_hdf5_open_bytes(bytes, length, file->name, &shard);
+    tp_free(bytes);
+    TP_TRY(status);
     return tp_keras_add_shard(file, shard);
 }
 
@@ -105,17 +104,17 @@ static tpucl_status read_hdf5_config(tp_keras_file *file, tp_hdf5 *hdf5)
 }
 
 /* Takes over `shard`. */
-static tpucl_status add_hdf5(tp_keras_file *file, tp_keras_shard shard)
+static tpucl_status add_hdf5(tp_keras_file *file, tp_hdf5 *shard)
 {
     TP_TRY(tp_keras_add_shard(file, shard));
-    return file->config ? TPUCL_OK : read_hdf5_config(file, shard.hdf5);
+    return file->config ? TPUCL_OK : read_hdf5_config(file, shard);
 }
 
 /* ---- JSON: a configuration, or a list of shards ---- */
 
 static tpucl_status add_shard_file(tp_keras_file *file, const char *folder, const tp_json *name)
 {
-    tp_keras_shard shard = {0};
+    tp_hdf5 *shard;
     const char *text;
     TP_TRY(tp_json_as_string(name, &text));
     if (strchr(text, '/') || strchr(text, '\\') || *text == '.' || !*text)
@@ -124,7 +123,7 @@ static tpucl_status add_shard_file(tp_keras_file *file, const char *folder, cons
                        file->name, text);
     const char *path = tp_file_join(file->arena, folder, text);
     if (!path) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_hdf5_open(path, &shard.hdf5));
+    TP_TRY(tp_hdf5_open(path, &shard));
     return tp_keras_add_shard(file, shard);
 }
 
@@ -185,8 +184,8 @@ static tpucl_status read_json(tp_keras_file *file, const char *path)
 
 static tpucl_status open_hdf5_path(tp_keras_file *file, const char *path)
 {
-    tp_keras_shard shard = {0};
-    TP_TRY(tp_hdf5_open(path, &shard.hdf5));
+    tp_hdf5 *shard;
+    TP_TRY(tp_hdf5_open(path, &shard));
     return add_hdf5(file, shard);
 }
 
@@ -277,10 +276,8 @@ static tpucl_status make(const char *name, tp_keras_file **out_file)
 
 static void drop_shards(tp_keras_file *file)
 {
-    for (size_t i = 0; i < file->shards.count; i++) {
-        tp_hdf5_close(file->shards.items[i].hdf5);
-        tp_free(file->shards.items[i].bytes);
-    }
+    for (size_t i = 0; i < file->shards.count; i++)
+        tp_hdf5_close(file->shards.items[i]);
     file->shards.count = 0;
 }
 
@@ -317,8 +314,8 @@ static tpucl_status read_bytes(tp_keras_file *file, const void *bytes, size_t le
         tp_zip_close(zip);
         TP_TRY(status);
     } else if (kind == CONTENT_HDF5) {
-        tp_keras_shard shard = {0};
-        TP_TRY(tp_hdf5_open_bytes(bytes, length, file->name, &shard.hdf5));
+        tp_hdf5 *shard;
+        TP_TRY(tp_hdf5_open_bytes(bytes, length, file->name, &shard));
         TP_TRY(add_hdf5(file, shard));
     } else {
         return fail_kind(file->name);

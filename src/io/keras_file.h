@@ -13,7 +13,7 @@
  * asked for. Which kind a file is, is seen from its content. Everything is hostile until parsed (io/zip.h,
  * io/hdf5.h); nothing in a file is ever run. What the JSON means is not looked at here.
  *
- * Thread-compatible, and HDF5 from one thread at a time (io/hdf5.h).
+ * Thread-compatible. Every open file of weights has a child process (io/hdf5.h).
  */
 #ifndef TP_IO_KERAS_FILE_H
 #define TP_IO_KERAS_FILE_H
@@ -49,7 +49,7 @@ typedef struct tp_keras_file tp_keras_file;
  * TPUCL_UNSUPPORTED: a build without the library that it takes, or a file of another kind. */
 tpucl_status tp_keras_open(const char *path, const char *weights_path,
                            tp_keras_file **out_file) TPUCL_MUST_CHECK;
-/* A .keras or .h5 in memory; `bytes` are borrowed until closed. */
+/* A .keras or .h5 in memory; `bytes` are borrowed for the call. */
 tpucl_status tp_keras_open_bytes(const void *bytes, size_t length, const char *name,
                                  tp_keras_file **out_file) TPUCL_MUST_CHECK;
 void tp_keras_close(tp_keras_file *file);

@@ -20,12 +20,7 @@ typedef struct tp_keras_source {
 TP_ARRAY_DEFINE(tp_keras_weights, tp_keras_weight)
 TP_ARRAY_DEFINE(tp_keras_sources, tp_keras_source)
 
-typedef struct tp_keras_shard {
-    tp_hdf5 *hdf5;
-    char *bytes; /* that it reads from, or NULL */
-} tp_keras_shard;
-
-TP_ARRAY_DEFINE(tp_keras_shards, tp_keras_shard)
+TP_ARRAY_DEFINE(tp_keras_shards, tp_hdf5 *)
 
 struct tp_keras_file {
     tp_arena *arena;
@@ -40,7 +35,7 @@ struct tp_keras_file {
 };
 
 /* Adds a file of weights, which it owns from now on, also when this fails. In keras_weights.c. */
-tpucl_status tp_keras_add_shard(tp_keras_file *file, tp_keras_shard shard) TPUCL_MUST_CHECK;
+tpucl_status tp_keras_add_shard(tp_keras_file *file, tp_hdf5 *shard) TPUCL_MUST_CHECK;
 /* Fills the table out of all shards. */
 tpucl_status tp_keras_read_weights(tp_keras_file *file) TPUCL_MUST_CHECK;
 

@@ -5,12 +5,11 @@
 #include "core/str.h"
 #include "io/keras_internal.h"
 
-tpucl_status tp_keras_add_shard(tp_keras_file *file, tp_keras_shard shard)
+tpucl_status tp_keras_add_shard(tp_keras_file *file, tp_hdf5 *shard)
 {
     const tpucl_status status = tp_keras_shards_push(&file->shards, shard);
     if (status == TPUCL_OK) return TPUCL_OK;
-    tp_hdf5_close(shard.hdf5);
-    tp_free(shard.bytes);
+    tp_hdf5_close(shard);
     return status;
 }
 
@@ -59,7 +58,7 @@ static bool is_state(const char *path)
 
 static tpucl_status read_places(tp_keras_file *file, int32_t shard)
 {
-    const tp_hdf5 *hdf5 = file->shards.items[shard].hdf5;
+    const tp_hdf5 *hdf5 = file->shards.items[shard];
     for (int32_t i = 0; i < tp_hdf5_dataset_count(hdf5); i++) {
         const tp_hdf5_dataset *dataset = tp_hdf5_dataset_at(hdf5, i);
         tp_keras_weight weight = {0};
@@ -109,7 +108,7 @@ static tpucl_status sort_places(tp_keras_file *file)
 
 static tpucl_status read_layer(tp_keras_file *file, const char *prefix, const char *layer)
 {
-    tp_hdf5 *hdf5 = file->shards.items[0].hdf5;
+    tp_hdf5 *hdf5 = file->shards.items[0];
     const char *const *names;
     size_t count;
     const char *group = tp_arena_printf(file->arena, "%s%s", prefix, layer);
@@ -170,7 +169,7 @@ static tpucl_status index_owners(tp_keras_file *file)
 tpucl_status tp_keras_read_weights(tp_keras_file *file)
 {
     if (file->shards.count == 0) return TPUCL_OK;
-    tp_hdf5 *first = file->shards.items[0].hdf5;
+    tp_hdf5 *first = file->shards.items[0];
     const char *prefix = tp_hdf5_has_group(first, "model_weights") ? "model_weights/" : "";
     const char *const *layers = NULL;
     size_t count = 0;
@@ -210,5 +209,5 @@ int32_t tp_keras_owner_weights(const tp_keras_file *file, const char *owner, int
 tpucl_status tp_keras_read(tp_keras_file *file, const tp_keras_weight *weight, void *out_elements)
 {
     const tp_keras_source *source = &file->sources.items[weight - file->weights.items];
-    return tp_hdf5_read(file->shards.items[source->shard].hdf5, source->dataset, out_elements);
+    return tp_hdf5_read(file->shards.items[source->shard], source->dataset, out_elements);
 }

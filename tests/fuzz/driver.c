@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a fuzz target without libFuzzer: over every file of a corpus folder, over each of its prefixes, and
  * over a fixed number of mutations drawn from a fixed seed. So the targets are ordinary tests with any
- * compiler. Usage: <target> <corpus folder> [mutations per file] */
+ * compiler. Usage: <target> <corpus folder> [mutations per file [prefixes per file]] */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_BYTES = 1 << 20, DEFAULT_MUTATIONS = 500 };
+enum { MAX_BYTES = 1 << 20, DEFAULT_MUTATIONS = 500, DEFAULT_PREFIXES = 2000 };
 
 static uint64_t random_state = 1;
 
@@ -59,7 +59,7 @@ static size_t mutate(uint8_t *bytes, size_t size)
     return size;
 }
 
-static void run_file(const char *path, long mutations)
+static void run_file(const char *path, long mutations, size_t prefixes)
 {
     static uint8_t original[MAX_BYTES], changed[MAX_BYTES];
     FILE *file = fopen(path, "rb");
@@ -69,7 +69,7 @@ static void run_file(const char *path, long mutations)
     }
     size_t size = fread(original, 1, sizeof original, file);
     fclose(file);
-    for (size_t length = 0; length <= size; length += 1 + size / 2000)
+    for (size_t length = 0; length <= size; length += 1 + size / prefixes)
         run_copy(original, length);
     run_copy(original, size);
     for (long i = 0; i < mutations; i++) {
@@ -81,9 +81,11 @@ static void run_file(const char *path, long mutations)
 int main(int argument_count, char **arguments)
 {
     long mutations = argument_count > 2 ? atol(arguments[2]) : DEFAULT_MUTATIONS;
+    long prefixes = argument_count > 3 ? atol(arguments[3]) : DEFAULT_PREFIXES;
     DIR *folder = argument_count > 1 ? opendir(arguments[1]) : NULL;
     if (!folder) {
-        fprintf(stderr, "usage: %s <corpus folder> [mutations per file]\n", arguments[0]);
+        fprintf(stderr, "usage: %s <corpus folder> [mutations per file [prefixes per file]]\n",
+                arguments[0]);
         return 2;
     }
     int count = 0;
@@ -92,7 +94,7 @@ int main(int argument_count, char **arguments)
         char path[4096];
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", arguments[1], entry->d_name);
-        run_file(path, mutations);
+        run_file(path, mutations, prefixes > 0 ? (size_t)prefixes : 1);
         count++;
     }
     closedir(folder);
