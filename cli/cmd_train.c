@@ -65,6 +65,10 @@ static void catch_signals(tpucl_run *run, bool ignores_hangup)
     sigaction(SIGTERM, &action, NULL);
     if (ignores_hangup) action.sa_handler = SIG_IGN;
     sigaction(SIGHUP, &action, NULL);
+    /* "train ... | head": hours of training outlive whoever read the table; main() reports it. */
+    action.sa_handler = SIG_IGN;
+    action.sa_flags = 0;
+    sigaction(SIGPIPE, &action, NULL);
 }
 
 /* ---- what is shown while it runs ---- */
