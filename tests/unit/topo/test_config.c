@@ -320,110 +320,110 @@ Test(config, choices_are_consistent)
                               path);
                 at += strcspn(at, " ");
             }
+}
 
-    /* Accuracy is the default where the loss has one; none is none, also after writing and reading. */
-    Test(config, metrics_when_not_given)
-    {
-        tp_topology *v2 = load("v2-8");
-        const struct {
-            const char *text, *loss;
-            size_t count;
-        } cases[] = {{"{" MINIMAL "}", "loss=sparse_categorical_crossentropy", 1},
-                     {"{" MINIMAL "}", "loss=mean_squared_error", 0},
-                     {"{" MINIMAL ",\"metrics\":[]}", "loss=sparse_categorical_crossentropy", 0}};
-        for (int i = 0; i < 3; i++) {
-            tp_config *c = expect(cases[i].text, cases[i].loss), *again;
-            char *text;
-            cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
-            cr_assert_eq(c->metrics.count, cases[i].count, "case %d", i);
-            cr_assert_eq(tp_config_to_json(c, &text), TPUCL_OK);
-            again = expect(text, NULL);
-            cr_assert_eq(tp_config_resolve(again, v2), TPUCL_OK);
-            cr_assert_eq(again->metrics.count, cases[i].count, "case %d", i);
-            tp_free(text);
-            tp_config_destroy(c);
-            tp_config_destroy(again);
-        }
-        tp_topology_destroy(v2);
-    }
-
-    Test(config, hash_sees_what_changes_results_only)
-    {
-        const char *const same[] = {"output_dir=/x",   "log_every=3",      "wave_cores=2",
-                                    "data.prefetch=5", "steps_per_loop=1", "name=other"};
-        const char *const other[] = {"seed=1",
-                                     "epochs=2",
-                                     "optimizer.learning_rate=0.5",
-                                     "math=fast",
-                                     "model={\"layers\":[1]}",
-                                     "per_core_batch=4"};
-        char reference[65], hash[65];
-        tp_config *c = expect("{" MINIMAL "}", NULL);
-        cr_assert_eq(tp_config_sha256(c, reference), TPUCL_OK);
-        tp_config_destroy(c);
-        for (int i = 0; i < 12; i++) {
-            c = expect("{" MINIMAL "}", i < 6 ? same[i] : other[i - 6]);
-            cr_assert_eq(tp_config_sha256(c, hash), TPUCL_OK);
-            cr_assert_eq(strcmp(hash, reference) == 0, i < 6, "%s", i < 6 ? same[i] : other[i - 6]);
-            tp_config_destroy(c);
-        }
-    }
-
-    Test(config, table_is_consistent)
-    {
-        for (size_t i = 0; i < tp_config_key_count(); i++) {
-            const tp_config_key *key = &tp_config_keys[i];
-            cr_assert_eq(tp_config_find_key(key->path), (int)i, "'%s' stands twice", key->path);
-            cr_assert_lt(strlen(key->path), 60);
-            cr_assert(key->meaning && key->meaning[0]);
-            cr_assert_eq(key->choices != NULL,
-                         key->type == TP_CONFIG_CHOICE || key->type == TP_CONFIG_CHOICES);
-        }
-    }
-
-    static tpucl_status whole_life(void *user)
-    {
-        const char *const overrides[] = {"topology=cpu", "cross_shard.groups=[[0]]",
-                                         "input_shape=[3]"};
-        tp_config *c;
-        tp_topology *t = NULL;
-        char *text = NULL, hash[65];
-        TP_TRY(tp_config_parse(user, strlen(user), "t", overrides, 3, &c));
-        tpucl_status status;
-        TP_TRY_GOTO(status, tp_topology_load(c->topology, &t), done);
-        TP_TRY_GOTO(status, tp_config_resolve(c, t), done);
-        TP_TRY_GOTO(status, tp_config_to_json(c, &text), done);
-        TP_TRY_GOTO(status, tp_config_sha256(c, hash), done);
-    done:
+/* Accuracy is the default where the loss has one; none is none, also after writing and reading. */
+Test(config, metrics_when_not_given)
+{
+    tp_topology *v2 = load("v2-8");
+    const struct {
+        const char *text, *loss;
+        size_t count;
+    } cases[] = {{"{" MINIMAL "}", "loss=sparse_categorical_crossentropy", 1},
+                 {"{" MINIMAL "}", "loss=mean_squared_error", 0},
+                 {"{" MINIMAL ",\"metrics\":[]}", "loss=sparse_categorical_crossentropy", 0}};
+    for (int i = 0; i < 3; i++) {
+        tp_config *c = expect(cases[i].text, cases[i].loss), *again;
+        char *text;
+        cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
+        cr_assert_eq(c->metrics.count, cases[i].count, "case %d", i);
+        cr_assert_eq(tp_config_to_json(c, &text), TPUCL_OK);
+        again = expect(text, NULL);
+        cr_assert_eq(tp_config_resolve(again, v2), TPUCL_OK);
+        cr_assert_eq(again->metrics.count, cases[i].count, "case %d", i);
         tp_free(text);
-        tp_topology_destroy(t);
         tp_config_destroy(c);
-        return status;
+        tp_config_destroy(again);
     }
+    tp_topology_destroy(v2);
+}
 
-    Test(config, every_allocation_may_fail)
-    {
-        alloc_loop_run(whole_life, "{" MINIMAL ",\"metrics\":[\"accuracy\"],\"name\":\"n\"}");
+Test(config, hash_sees_what_changes_results_only)
+{
+    const char *const same[] = {"output_dir=/x",   "log_every=3",      "wave_cores=2",
+                                "data.prefetch=5", "steps_per_loop=1", "name=other"};
+    const char *const other[] = {"seed=1",
+                                 "epochs=2",
+                                 "optimizer.learning_rate=0.5",
+                                 "math=fast",
+                                 "model={\"layers\":[1]}",
+                                 "per_core_batch=4"};
+    char reference[65], hash[65];
+    tp_config *c = expect("{" MINIMAL "}", NULL);
+    cr_assert_eq(tp_config_sha256(c, reference), TPUCL_OK);
+    tp_config_destroy(c);
+    for (int i = 0; i < 12; i++) {
+        c = expect("{" MINIMAL "}", i < 6 ? same[i] : other[i - 6]);
+        cr_assert_eq(tp_config_sha256(c, hash), TPUCL_OK);
+        cr_assert_eq(strcmp(hash, reference) == 0, i < 6, "%s", i < 6 ? same[i] : other[i - 6]);
+        tp_config_destroy(c);
     }
+}
 
-    static tpucl_status make_texts(void *user)
-    {
-        tpucl_status (*const makers[])(char **) = {tp_config_schema, tp_config_markdown,
-                                                   tp_config_help};
-        (void)user;
-        for (int i = 0; i < 3; i++) {
-            char *text;
-            TP_TRY(makers[i](&text));
-            for (size_t k = 0; k < tp_config_key_count(); k++) {
-                const char *dot = strrchr(tp_config_keys[k].path, '.');
-                cr_assert(strstr(text, i == 0 && dot ? dot + 1 : tp_config_keys[k].path));
-            }
-            tp_free(text);
+Test(config, table_is_consistent)
+{
+    for (size_t i = 0; i < tp_config_key_count(); i++) {
+        const tp_config_key *key = &tp_config_keys[i];
+        cr_assert_eq(tp_config_find_key(key->path), (int)i, "'%s' stands twice", key->path);
+        cr_assert_lt(strlen(key->path), 60);
+        cr_assert(key->meaning && key->meaning[0]);
+        cr_assert_eq(key->choices != NULL,
+                     key->type == TP_CONFIG_CHOICE || key->type == TP_CONFIG_CHOICES);
+    }
+}
+
+static tpucl_status whole_life(void *user)
+{
+    const char *const overrides[] = {"topology=cpu", "cross_shard.groups=[[0]]", "input_shape=[3]"};
+    tp_config *c;
+    tp_topology *t = NULL;
+    char *text = NULL, hash[65];
+    TP_TRY(tp_config_parse(user, strlen(user), "t", overrides, 3, &c));
+    tpucl_status status;
+    TP_TRY_GOTO(status, tp_topology_load(c->topology, &t), done);
+    TP_TRY_GOTO(status, tp_config_resolve(c, t), done);
+    TP_TRY_GOTO(status, tp_config_to_json(c, &text), done);
+    TP_TRY_GOTO(status, tp_config_sha256(c, hash), done);
+done:
+    tp_free(text);
+    tp_topology_destroy(t);
+    tp_config_destroy(c);
+    return status;
+}
+
+Test(config, every_allocation_may_fail)
+{
+    alloc_loop_run(whole_life, "{" MINIMAL ",\"metrics\":[\"accuracy\"],\"name\":\"n\"}");
+}
+
+static tpucl_status make_texts(void *user)
+{
+    tpucl_status (*const makers[])(char **) = {tp_config_schema, tp_config_markdown,
+                                               tp_config_help};
+    (void)user;
+    for (int i = 0; i < 3; i++) {
+        char *text;
+        TP_TRY(makers[i](&text));
+        for (size_t k = 0; k < tp_config_key_count(); k++) {
+            const char *dot = strrchr(tp_config_keys[k].path, '.');
+            cr_assert(strstr(text, i == 0 && dot ? dot + 1 : tp_config_keys[k].path));
         }
-        return TPUCL_OK;
+        tp_free(text);
     }
+    return TPUCL_OK;
+}
 
-    Test(config, texts_name_every_key)
-    {
-        alloc_loop_run(make_texts, NULL);
-    }
+Test(config, texts_name_every_key)
+{
+    alloc_loop_run(make_texts, NULL);
+}
