@@ -9,6 +9,7 @@
  * and the accuracy after equally many examples says whether they learn the same.
  */
 #include <stdio.h>
+#include <string.h>
 #include "bench/bench_internal.h"
 #include "bench/train_sides.h"
 #include "tune/product_timer.h"
@@ -28,6 +29,7 @@ static const train_case cases[] = {
 typedef struct measured {
     const tp_bench *bench;
     const char *model, *side;
+    tp_train_kind kind;
     tp_train_side *trainer;
     double rates[ROUNDS], rate, spread, accuracy;
     int64_t examples, largest_batch;
@@ -86,7 +88,8 @@ static tpucl_status open_sides(tp_bench *bench, const train_case *row, measured 
     *out_count = 0;
     for (int i = 0; i < SIDES; i++) {
         measured *m = &sides[*out_count];
-        *m = (measured){.bench = bench, .model = row->name, .side = kinds[i].name};
+        *m = (measured){
+            .bench = bench, .model = row->name, .side = kinds[i].name, .kind = kinds[i].kind};
         show(m, "building kernels", 0, 0);
         tpucl_status status = tp_train_side_create(
             row->name, kinds[i].kind, bench->options->selector, on_build, m, &m->trainer);
@@ -122,27 +125,92 @@ static tpucl_status measure(tp_bench *bench, const train_case *row, measured *si
     return TPUCL_OK;
 }
 
+/* ---- the verdict ---- */
+
+/* GFLOP/s that the side's products reach alone, from suite 'gemm'; 0 when that was not run. */
+static double product_rate(const tp_bench *bench, const measured *m)
+{
+    static const char *const sides[] = {"tpucl bf16", "clblast f32", "openblas f32"};
+    for (size_t s = 0; s < bench->report->suites.count; s++) {
+        const tp_bench_suite *suite = &bench->report->suites.items[s];
+        for (size_t i = 0; i < suite->rows.count && !strcmp(suite->name, "gemm"); i++)
+            if (!strcmp(suite->rows.items[i].name, "1024 x 1024 x 1024") &&
+                !strcmp(suite->rows.items[i].side, sides[m->kind]))
+                return suite->rows.items[i].value;
+    }
+    return 0;
+}
+
+/* What the measured figures say about why: products alone, and how much of their speed is left in a step. */
+static void write_reason(const tp_bench *bench, const measured *best, const measured *next,
+                         double flops, char *out, size_t room)
+{
+    const double best_rate = 1e-9 * flops * best->rate, next_rate = 1e-9 * flops * next->rate;
+    const double best_alone = product_rate(bench, best), next_alone = product_rate(bench, next);
+    size_t used =
+        (size_t)snprintf(out, room, "its steps do %.3g GFLOP/s against %.3g", best_rate, next_rate);
+    if (best_alone > 0 && next_alone > 0 && used < room)
+        snprintf(out + used, room - used,
+                 "; its products alone are %.2f times as fast, and a step keeps %.0f %% of that "
+                 "speed against %.0f %%",
+                 best_alone / next_alone, 100 * best_rate / best_alone,
+                 100 * next_rate / next_alone);
+}
+
+/* Equally many examples are not equally many steps: smaller batches learn more from them. */
+static void write_accuracy(const measured *best, const measured *sides, int32_t count, char *out,
+                           size_t room)
+{
+    const measured *most = best;
+    for (int32_t i = 0; i < count; i++)
+        if (sides[i].accuracy > most->accuracy) most = &sides[i];
+    out[0] = '\0';
+    if (most->accuracy > best->accuracy + 0.01)
+        snprintf(out, room,
+                 ". After as many examples %s is at %.1f %% accuracy against %.1f %%: its batch is "
+                 "smaller, so it has made more steps",
+                 most->side, 100 * most->accuracy, 100 * best->accuracy);
+}
+
 /* One sentence per model: who is fastest here, by how much, and what that is due to. */
 static tpucl_status add_sentence(tp_bench *bench, const train_case *row, const measured *sides,
                                  int32_t count)
 {
+    char reason[256], accuracy[256];
     int32_t best = 0, next = count > 1 ? 1 : 0;
     for (int32_t i = 1; i < count; i++)
         if (sides[i].rate > sides[best].rate) best = i;
     for (int32_t i = 0; i < count; i++)
         if (i != best && (next == best || sides[i].rate > sides[next].rate)) next = i;
-    const char *reason = tp_train_side_strength(sides[best].trainer);
+    write_reason(bench, &sides[best], &sides[next],
+                 tp_train_side_flops_per_example(sides[0].trainer), reason, sizeof reason);
+    write_accuracy(&sides[best], sides, count, accuracy, sizeof accuracy);
     const char *before = bench->suite->sentence ? bench->suite->sentence : "";
-    bench->suite->sentence = tp_arena_printf(
-        bench->report->arena,
-        "%s%s%s: %s is the better choice on this machine, %.2f times as fast as %s, because %s",
-        before, *before ? "\n" : "", row->name, sides[best].side,
-        sides[best].rate / sides[next].rate, sides[next].side, reason);
+    bench->suite->sentence =
+        tp_arena_printf(bench->report->arena,
+                        "%s%s%s: %s is the fastest on this machine, %.2f times as fast as %s: %s%s",
+                        before, *before ? "\n" : "", row->name, sides[best].side,
+                        sides[best].rate / sides[next].rate, sides[next].side, reason, accuracy);
     if (!bench->suite->sentence) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 1; i < count; i++)
         TP_TRY(tp_bench_add_ratio(bench, sides[0].rate / sides[i].rate, "%s / %s, %s",
                                   sides[0].side, sides[i].side, row->name));
     return TPUCL_OK;
+}
+
+/* Ratios from a machine that does other things are not worth quoting. */
+static tpucl_status add_warning(tp_bench *bench, const measured *sides, int32_t count)
+{
+    char text[192];
+    const measured *worst = &sides[0];
+    for (int32_t i = 1; i < count; i++)
+        if (sides[i].spread > worst->spread) worst = &sides[i];
+    if (worst->spread <= 0.5) return TPUCL_OK;
+    snprintf(text, sizeof text,
+             "the rates of %s, %s differ by %.0f %% from round to round: this machine is busy; "
+             "repeat before quoting a ratio",
+             worst->model, worst->side, 100 * worst->spread);
+    return tp_bench_add_note(bench, text);
 }
 
 static tpucl_status run_case(tp_bench *bench, const train_case *row)
@@ -152,6 +220,7 @@ static tpucl_status run_case(tp_bench *bench, const train_case *row)
     tpucl_status status = open_sides(bench, row, sides, &count);
     if (status == TPUCL_OK) status = measure(bench, row, sides, count);
     if (status == TPUCL_OK) status = add_sentence(bench, row, sides, count);
+    if (status == TPUCL_OK) status = add_warning(bench, sides, count);
     for (int i = 0; i < SIDES; i++)
         tp_train_side_destroy(sides[i].trainer);
     return status;

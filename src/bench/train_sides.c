@@ -259,11 +259,9 @@ const char *tp_train_side_describe(const tp_train_side *side)
     return side->text;
 }
 
-const char *tp_train_side_strength(const tp_train_side *side)
+double tp_train_side_flops_per_example(const tp_train_side *side)
 {
-    static const char *const reasons[] = {
-        "its fused kernels touch memory less often and its products keep up with the CPU library's",
-        "its small batches fit this device best",
-        "its products and element-wise work run without an OpenCL driver in between"};
-    return reasons[side->kind];
+    tp_session_info info;
+    tp_session_get_info(side->session, &info);
+    return info.flops_per_core_step / (double)tp_session_config(side->session)->per_core_batch;
 }

@@ -28,7 +28,8 @@ tpucl_status tp_train_side_largest_batch(tp_train_side *side, int64_t *out_batch
 int64_t tp_train_side_examples_per_epoch(const tp_train_side *side);
 const char *
 tp_train_side_describe(const tp_train_side *side); /* batch, precision, library; borrowed */
-const char *
-tp_train_side_strength(const tp_train_side *side); /* why it may be the fastest; static */
+/* Floating-point operations of the products that one example takes; 0 for the CPU side, whose graph is the
+ * same as TPU-like's. */
+double tp_train_side_flops_per_example(const tp_train_side *side);
 
 #endif
