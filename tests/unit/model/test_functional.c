@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Models that are graphs of layers: order, shared layers, nested models, several inputs and outputs, and every
- * problem at once. Values against Keras: test_layers_golden.c.
+ * Models that are graphs of layers: order, shared layers, nested models, several inputs and outputs, and
+ * every problem at once. Values against Keras: test_layers_golden.c.
  */
 #include "core/alloc.h"
 #include "harness/alloc_loop.h"

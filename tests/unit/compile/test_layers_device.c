@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A training step of every case of tests/golden/layers, in bfloat16, on the default device and in the
+ * reference interpreter: the same bits, for two cores. TPUCL_TEST_LAYER=name takes one case alone.
+ */
+#include <criterion/criterion.h>
+#include "../model/model_run.h"
+#include "harness/layer_case.h"
+#include "harness/program_run.h"
+
+TestSuite(layers_device, .timeout = 1200);
+
+Test(layers_device, all_cases)
+{
+    char *paths[LAYER_CASES];
+    const int count = layer_case_list(paths);
+    const char *only = getenv("TPUCL_TEST_LAYER");
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_cross_shard two = {.shards = 2};
+    for (int i = 0; i < count; i++) {
+        layer_case c;
+        char text[2000] = "";
+        tp_graph *graph = NULL;
+        layer_case_open(paths[i], &c);
+        if (!only || strcmp(only, c.name) == 0) {
+            tp_model *model = layer_case_model(&c, &mixed_options);
+            const tp_model_train train = {c.batch, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false,
+                                          &optimizer, &two};
+            EXPECT_OK(tp_model_build_train(model, &train, &graph));
+            const bool is_equal = program_run_compare(
+                graph, &(program_run_options){.cores = 2, .seed = 11}, text, sizeof text);
+            cr_assert(is_equal, "%s: %s", c.name, text);
+            tp_graph_destroy(graph);
+            tp_model_destroy(model);
+        }
+        layer_case_close(&c);
+        free(paths[i]);
+    }
+}
