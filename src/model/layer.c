@@ -184,6 +184,33 @@ bool tp_layer_need_features(const tp_layer *layer, tp_problems *problems)
     return false;
 }
 
+bool tp_layer_find_axes(const tp_layer *layer, const tp_layer_ints *axes, tp_problems *problems,
+                        tp_layer_axes *out_axes)
+{
+    static const int64_t last[] = {-1};
+    const int rank = tp_layer_input(layer, 0)->rank;
+    const tp_layer_ints given = axes->items ? *axes : (tp_layer_ints){last, 1};
+    bool is_chosen[TP_MAX_RANK] = {false};
+    out_axes->count = 0;
+    for (int32_t i = 0; i < given.count; i++) {
+        const int64_t axis = given.items[i] + (given.items[i] < 0 ? rank : -1);
+        if (axis < 0 || axis >= rank || is_chosen[axis]) {
+            tp_problems_add(
+                problems,
+                "'axis' has %lld, expected different ones of 1 to %d (0 is the batch) or "
+                "-1 to %d",
+                (long long)given.items[i], rank, -rank);
+            return false;
+        }
+        is_chosen[axis] = true;
+    }
+    for (int64_t axis = 0; axis < rank; axis++)
+        if (is_chosen[axis]) out_axes->items[out_axes->count++] = axis;
+    if (out_axes->count) return true;
+    tp_problems_add(problems, "'axis' is empty");
+    return false;
+}
+
 /* ---- windows ---- */
 
 bool tp_layer_infer_windows(const tp_layer *layer, int spatial, tp_layer_windows *windows,

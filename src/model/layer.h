@@ -115,6 +115,12 @@ bool tp_layer_read(const tp_json *value, tp_arena *arena, tp_problems *problems,
                    tp_layer *out_layer);
 
 /* ---- for infer ---- */
+/* Some axes of an example, rising. */
+typedef struct tp_layer_axes {
+    int32_t count;
+    int64_t items[TP_MAX_RANK];
+} tp_layer_axes;
+
 static inline const tp_shape *tp_layer_input(const tp_layer *layer, int32_t index)
 {
     return &layer->inputs[index];
@@ -141,6 +147,11 @@ bool tp_layer_need_rank(const tp_layer *layer, int rank, const char *expected,
 bool tp_layer_need_image(const tp_layer *layer, tp_problems *problems);
 /* Input 0 must have a dimension: softmax, Dense. */
 bool tp_layer_need_features(const tp_layer *layer, tp_problems *problems);
+
+/* Keras' axes, which count the batch as 0 and from the end when negative, as rising axes of the example. NULL
+ * items: the last one. False, with a problem, for the batch, what does not exist or comes twice. */
+bool tp_layer_find_axes(const tp_layer *layer, const tp_layer_ints *axes, tp_problems *problems,
+                        tp_layer_axes *out_axes);
 
 /* ---- windows ---- */
 /* Arguments of windows over the `spatial` (1, 2 or 3) dimensions before the channels. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Activation, ReLU, Softmax and Dropout: layers without weights that keep the shape.
+ * Activation, ReLU and Softmax.
  */
 #include <math.h>
 
@@ -12,8 +12,15 @@ typedef struct activation_args {
     int64_t axis; /* Softmax */
 } activation_args;
 
+/* glu halves the last axis: Activation alone takes it, because other layers say their result's shape. */
+#define ACTIVATION_NAME(id, name) name,
+static const char *const activation_names[] = {TP_ACTIVATION_LIST(ACTIVATION_NAME) "glu"};
+#undef ACTIVATION_NAME
+enum { GLU = TP_ACTIVATION_COUNT };
+
 static const tp_layer_arg activation_arguments[] = {
-    {"activation", offsetof(activation_args, activation), TP_LAYER_ACTIVATION, TP_LAYER_REQUIRED},
+    {"activation", offsetof(activation_args, activation), TP_LAYER_CHOICE, TP_LAYER_REQUIRED,
+     TP_LAYER_CHOICES(activation_names)},
     {0},
 };
 static const tp_layer_arg softmax_arguments[] = {
@@ -28,22 +35,56 @@ static void set_softmax_defaults(void *args)
     softmax->axis = -1;
 }
 
-static bool infer_activation(tp_layer *layer, tp_problems *problems)
+static bool infer_glu(tp_layer *layer, tp_problems *problems)
 {
-    const activation_args *args = layer->args;
-    if (args->activation == TP_ACTIVATION_SOFTMAX && tp_layer_input(layer, 0)->rank < 1) {
-        tp_problems_add(problems, "the input is a scalar, softmax needs at least one dimension");
+    tp_shape half = *tp_layer_input(layer, 0);
+    const int last = half.rank - 1;
+    if (!tp_layer_need_features(layer, problems)) return false;
+    if (half.dims[last] % 2 != 0) {
+        tp_problems_add(problems, "glu halves the last dimension, which is %lld",
+                        (long long)half.dims[last]);
         return false;
     }
+    half.dims[last] /= 2;
+    return tp_layer_add_output(layer, problems, half.rank, half.dims);
+}
+
+static bool infer_activation(tp_layer *layer, tp_problems *problems)
+{
+    const int32_t activation = ((const activation_args *)layer->args)->activation;
+    if (activation == GLU) return infer_glu(layer, problems);
+    if (tp_activation_is_row_wise((tp_activation)activation) &&
+        !tp_layer_need_features(layer, problems))
+        return false;
     return tp_layer_same_output(layer, problems);
+}
+
+/* The first half of the last axis times the logistic function of the second (Dauphin et al. 2017). */
+static tp_node_id build_glu(tp_graph *graph, tp_node_id z)
+{
+    if (z == TP_NO_NODE) return z;
+    tp_shape limit = tp_graph_node(graph, z)->shape;
+    int64_t start[TP_MAX_RANK] = {0};
+    const int last = limit.rank - 1;
+    const int64_t width = limit.dims[last];
+    limit.dims[last] = width / 2;
+    const tp_node_id a = tp_op_slice(graph, z, start, limit.dims, NULL);
+    start[last] = width / 2;
+    limit.dims[last] = width;
+    const tp_node_id gate = tp_op_slice(graph, z, start, limit.dims, NULL);
+    return tp_op_multiply(graph, a, tp_op_logistic(graph, gate));
 }
 
 static void build_activation(tp_layer_context *context, const tp_layer *layer,
                              const tp_node_id *inputs, tp_node_id *outputs)
 {
-    const tp_activation activation =
-        (tp_activation)((const activation_args *)layer->args)->activation;
+    const int32_t kind = ((const activation_args *)layer->args)->activation;
+    const tp_activation activation = (tp_activation)kind;
     const tp_node_id z = tp_op_convert(context->graph, inputs[0], TP_F32);
+    if (kind == GLU) {
+        outputs[0] = tp_op_convert(context->graph, build_glu(context->graph, z), context->dtype);
+        return;
+    }
     if (activation == TP_ACTIVATION_SOFTMAX) context->logits = z;
     outputs[0] = activation == TP_ACTIVATION_LINEAR
                      ? inputs[0]
@@ -90,35 +131,6 @@ static void build_relu(tp_layer_context *context, const tp_layer *layer, const t
     outputs[0] = tp_op_convert(graph, y, context->dtype);
 }
 
-/* ---- Dropout ---- */
-
-typedef struct dropout_args {
-    double rate;
-} dropout_args;
-
-static const tp_layer_arg dropout_arguments[] = {
-    {"rate", offsetof(dropout_args, rate), TP_LAYER_NUMBER, TP_LAYER_REQUIRED,
-     TP_LAYER_RANGE(0, 1)},
-    {0},
-};
-
-/* Kept elements are scaled by 1 / (1 - rate) so that the expected sum stays the same. */
-static void build_dropout(tp_layer_context *context, const tp_layer *layer,
-                          const tp_node_id *inputs, tp_node_id *outputs)
-{
-    const double rate = ((const dropout_args *)layer->args)->rate;
-    tp_graph *graph = context->graph;
-    outputs[0] = inputs[0];
-    if (!context->is_training || rate == 0) return;
-    const double keep = 1 - rate;
-    const tp_shape shape = tp_layer_batched(context, tp_layer_output(layer, 0));
-    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    const tp_node_id kept = tp_op_bernoulli(graph, shape, keep, tp_layer_random_stream(context));
-    const tp_node_id scaled = tp_op_multiply_scalar(graph, tp_op_convert(graph, inputs[0], TP_F32),
-                                                    keep > 0 ? 1 / keep : 0);
-    outputs[0] = tp_op_convert(graph, tp_op_select(graph, kept, scaled, zero), context->dtype);
-}
-
 const tp_layer_type tp_layer_activation = {.name = "Activation",
                                            .snake = "activation",
                                            .arguments = activation_arguments,
@@ -142,10 +154,3 @@ const tp_layer_type tp_layer_relu = {.name = "ReLU",
                                      .set_defaults = set_relu_defaults,
                                      .infer = tp_layer_same_output,
                                      .build = build_relu};
-const tp_layer_type tp_layer_dropout = {.name = "Dropout",
-                                        .snake = "dropout",
-                                        .arguments = dropout_arguments,
-                                        .args_bytes = sizeof(dropout_args),
-                                        .mask = TP_LAYER_MASK_PASSES,
-                                        .infer = tp_layer_same_output,
-                                        .build = build_dropout};

@@ -20,6 +20,20 @@
     X(softmax)                                                                                     \
     X(dropout)                                                                                     \
     X(batch_normalization)                                                                         \
+    X(layer_normalization)                                                                         \
+    X(rms_normalization)                                                                           \
+    X(group_normalization)                                                                         \
+    X(unit_normalization)                                                                          \
+    X(permute)                                                                                     \
+    X(repeat_vector)                                                                               \
+    X(masking)                                                                                     \
+    X(activity_regularization)                                                                     \
+    X(gaussian_noise)                                                                              \
+    X(gaussian_dropout)                                                                            \
+    X(alpha_dropout)                                                                               \
+    X(spatial_dropout1d)                                                                           \
+    X(spatial_dropout2d)                                                                           \
+    X(spatial_dropout3d)                                                                           \
     X(add)                                                                                         \
     X(subtract)                                                                                    \
     X(multiply)                                                                                    \

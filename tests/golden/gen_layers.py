@@ -30,6 +30,22 @@ keras.backend.set_floatx("float64")
 MODELS = ("Model", "Functional", "Sequential")
 
 
+def sparsemax(z):
+    """Martins & Astudillo 2016, algorithm 1. Keras 3.15's adds up the sums of all prefixes in the support instead
+    of taking that of the last, which is no distribution when several elements stay."""
+    jnp = jax.numpy
+    ordered = -jnp.sort(-z, axis=-1)
+    sums, k = jnp.cumsum(ordered, axis=-1), jnp.arange(1, z.shape[-1] + 1)
+    count = (1 + k * ordered > sums).sum(-1, keepdims=True)
+    return jnp.maximum(z - (jnp.take_along_axis(sums, count - 1, -1) - 1) / count, 0)
+
+
+# What Keras has no name for, does not know the shape of, or gets wrong.
+FUNCTIONS = {"sparsemax": sparsemax,
+             "gelu_approximate": lambda x: keras.activations.gelu(x, approximate=True),
+             "glu": keras.activations.glu}
+
+
 def snake(name):
     out = ""
     for i, c in enumerate(name):
@@ -51,6 +67,8 @@ def object_of(value, package):
 
 def make_layer(row):
     args = {}
+    if row["type"] == "Activation" and row["activation"] in FUNCTIONS:
+        return keras.layers.Lambda(FUNCTIONS[row["activation"]])
     for key, value in row.items():
         if key in ("type", "inputs", "name"):
             continue
