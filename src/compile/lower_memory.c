@@ -290,6 +290,67 @@ static tpucl_status lower_gather(tp_lowering *l, const tp_cluster *cluster)
     return lower_copy(l, cluster, &ix, clamps, false, node->inputs[0], node->inputs[1], head);
 }
 
+static tpucl_status lower_dynamic_slice(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_graph *graph = l->fusion->graph;
+    const tp_node_id head = cluster->heads.items[0];
+    const tp_node *node = tp_graph_node(graph, head);
+    tp_indexing ix;
+    TP_TRY(tp_indexing_read(node, &tp_graph_node(graph, node->inputs[0])->shape,
+                            &tp_graph_node(graph, node->inputs[1])->shape, NULL, &ix));
+    return lower_copy(l, cluster, &ix, true, false, node->inputs[0], node->inputs[1], head);
+}
+
+static tpucl_status lower_dynamic_update_slice(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_graph *graph = l->fusion->graph;
+    const tp_node_id head = cluster->heads.items[0];
+    const tp_node *node = tp_graph_node(graph, head);
+    tp_indexing ix;
+    TP_TRY(tp_indexing_read(node, &node->shape, &tp_graph_node(graph, node->inputs[2])->shape,
+                            &tp_graph_node(graph, node->inputs[1])->shape, &ix));
+    TP_TRY(tp_lower_operand_to_result(l, cluster, node->inputs[0]));
+    return lower_copy(l, cluster, &ix, true, true, head, node->inputs[2], node->inputs[1]);
+}
+
+/* ---- cumulative ---- */
+
+const char *tp_memory_kind_option(const tp_node *node)
+{
+    const char *kind = tp_node_attr_text(node, "kind", "");
+    return strcmp(kind, "max") == 0        ? " -DMEMORY_MAX"
+           : strcmp(kind, "min") == 0      ? " -DMEMORY_MIN"
+           : strcmp(kind, "multiply") == 0 ? " -DMEMORY_MULTIPLY"
+           : strcmp(kind, "replace") == 0  ? " -DMEMORY_REPLACE"
+                                           : " -DMEMORY_ADD";
+}
+
+static tpucl_status lower_cumulative(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_node_id head = cluster->heads.items[0];
+    const tp_node *node = tp_graph_node(l->fusion->graph, head);
+    const int64_t axis = tp_node_attr_int(node, "axis", 0), n = node->shape.dims[axis];
+    const int64_t elems = tp_shape_elems(&node->shape);
+    if (elems == 0) return TPUCL_OK;
+    int64_t strides[TP_MAX_RANK];
+    tp_shape_strides(&node->shape, strides);
+    const int64_t inner = strides[axis], outer = elems / n / inner;
+    const bool is_wide = l->options->caps->type == TP_DEVICE_CPU && inner >= 16;
+    const char *options =
+        tp_arena_printf(l->fusion->arena, "%s%s%s", tp_memory_dtype_option(node->dtype),
+                        tp_memory_kind_option(node), is_wide ? " -DCUMULATIVE_WIDE" : "");
+    tp_memory_launch m = tp_memory_launch_begin(l, cluster, "cumulative", "cumulative", options);
+    tp_memory_launch_add_node(&m, node->inputs[0], false);
+    tp_memory_launch_add_node(&m, head, true);
+    tp_memory_launch_add_int(&m, n);
+    tp_memory_launch_add_int(&m, inner);
+    tp_memory_launch_add_int(&m, outer);
+    tp_memory_launch_add_int(&m, tp_node_attr_int(node, "exclusive", 0) != 0);
+    tp_memory_launch_add_int(&m, tp_node_attr_int(node, "reverse", 0) != 0);
+    m.launch.flops = (double)elems;
+    return tp_memory_launch_end(&m, inner, outer, 1, true);
+}
+
 tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
 {
     static const struct {
@@ -298,6 +359,11 @@ tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
     } lowerings[] = {
         {"gather", lower_gather},
         {"scatter", tp_lower_scatter},
+        {"dynamic_slice", lower_dynamic_slice},
+        {"dynamic_update_slice", lower_dynamic_update_slice},
+        {"cumulative", lower_cumulative},
+        {"sort", tp_lower_sort},
+        {"top_k", tp_lower_sort},
     };
     const tp_node *node = tp_graph_node(l->fusion->graph, cluster->heads.items[0]);
     for (size_t i = 0; i < sizeof lowerings / sizeof *lowerings; i++)

@@ -30,6 +30,9 @@ tpucl_status tp_memory_launch_end(tp_memory_launch *launch, int64_t nx, int64_t 
 /* " -DMEMORY_F32" and the like, for memory/combine.clh. */
 const char *tp_memory_dtype_option(tp_dtype dtype);
 
+/* " -DMEMORY_ADD" and the like, of the attribute `kind`. */
+const char *tp_memory_kind_option(const tp_node *node);
+
 /* A table for memory/indexing.clh: some dims of the dense tensor, neighbours merged where they run on. */
 typedef struct tp_index_table {
     int32_t rank, components;
@@ -63,5 +66,6 @@ tpucl_status tp_lower_add_pairs(tp_lowering *lowering, const tp_cluster *cluster
                                 int32_t out_buffers[2]);
 
 tpucl_status tp_lower_scatter(tp_lowering *lowering, const tp_cluster *cluster);
+tpucl_status tp_lower_sort(tp_lowering *lowering, const tp_cluster *cluster);
 
 #endif

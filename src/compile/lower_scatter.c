@@ -82,24 +82,15 @@ static tpucl_status lower_keys(tp_lowering *l, const tp_cluster *cluster, const 
     return tp_memory_launch_end(&m, p->item_count, 1, 1, false);
 }
 
-static const char *kind_option(const tp_node *node)
-{
-    const char *kind = tp_node_attr_text(node, "kind", "");
-    return strcmp(kind, "max") == 0       ? " -DMEMORY_MAX"
-           : strcmp(kind, "min") == 0     ? " -DMEMORY_MIN"
-           : strcmp(kind, "replace") == 0 ? " -DMEMORY_REPLACE"
-                                          : " -DMEMORY_ADD";
-}
-
 static tpucl_status lower_segments(tp_lowering *l, const tp_cluster *cluster, const scatter_plan *p,
                                    int32_t table, int32_t inner, int32_t pairs)
 {
     const tp_node *node = tp_graph_node(l->fusion->graph, p->head);
     const bool is_wide = l->options->caps->type == TP_DEVICE_CPU && p->nx >= 16 &&
                          p->update_stride == 1 && p->stride == 1;
-    const char *options = tp_arena_printf(l->fusion->arena, "%s%s%s%s", p->index_options,
-                                          tp_memory_dtype_option(node->dtype), kind_option(node),
-                                          is_wide ? " -DSCATTER_WIDE" : "");
+    const char *options = tp_arena_printf(
+        l->fusion->arena, "%s%s%s%s", p->index_options, tp_memory_dtype_option(node->dtype),
+        tp_memory_kind_option(node), is_wide ? " -DSCATTER_WIDE" : "");
     tp_memory_launch m = tp_memory_launch_begin(l, cluster, "scatter", "scatter_segments", options);
     tp_memory_launch_add_buffer(&m, pairs, false);
     tp_memory_launch_add_node(&m, p->updates, false);

@@ -143,6 +143,25 @@ tp_node_id tp_op_take_along_axis(tp_graph *graph, tp_node_id a, tp_node_id indic
  * are skipped. */
 tp_node_id tp_op_put_along_axis(tp_graph *graph, tp_node_id a, tp_node_id indices,
                                 tp_node_id updates, int64_t axis, const char *kind);
+/* The box of `slice_sizes` (one per axis) that begins at `start`, a vector with a number per axis, clamped
+ * so that it fits. */
+tp_node_id tp_op_dynamic_slice(tp_graph *graph, tp_node_id a, tp_node_id start,
+                               const int64_t *slice_sizes);
+/* `a` with `update` in place of that box. */
+tp_node_id tp_op_dynamic_update_slice(tp_graph *graph, tp_node_id a, tp_node_id update,
+                                      tp_node_id start);
+/* Running add, multiply, max or min along the axis; exclusive: without the element itself; reverse: from the
+ * last to the first. */
+tp_node_id tp_op_cumulative(tp_graph *graph, tp_node_id a, const char *kind, int64_t axis,
+                            bool exclusive, bool reverse);
+/* Stable, NaN last in both directions. argsort: s32, where the elements were; operands that are carried along
+ * are taken by it with tp_op_take_along_axis. */
+tp_node_id tp_op_sort(tp_graph *graph, tp_node_id a, int64_t axis, bool descending);
+tp_node_id tp_op_argsort(tp_graph *graph, tp_node_id a, int64_t axis, bool descending);
+/* The k largest along the last axis, in falling order, of equal ones the first; NaN is the largest.
+ * out_indices (s32, may be NULL): where they are. */
+tp_node_id tp_op_top_k(tp_graph *graph, tp_node_id a, int64_t k, tp_node_id *out_indices);
+tp_node_id tp_op_top_k_indices(tp_graph *graph, tp_node_id a, int64_t k);
 /* [..., depth]: 1 where the last index is that of `indices`, else 0; all 0 for an index outside. */
 tp_node_id tp_op_one_hot(tp_graph *graph, tp_node_id indices, int64_t depth, tp_dtype dtype);
 

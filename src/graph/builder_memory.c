@@ -115,3 +115,64 @@ tp_node_id tp_op_one_hot(tp_graph *graph, tp_node_id indices, int64_t depth, tp_
     const tp_node_id wide = tp_op_broadcast_in_dim(graph, indices, shape, axes);
     return tp_op_convert(graph, tp_op_compare(graph, "EQ", wide, numbers), dtype);
 }
+
+tp_node_id tp_op_dynamic_slice(tp_graph *graph, tp_node_id a, tp_node_id start,
+                               const int64_t *slice_sizes)
+{
+    const tp_node_id inputs[] = {a, start};
+    const tp_attr attrs[] = {tp_attr_ints("slice_sizes", slice_sizes, rank_of(graph, a))};
+    return tp_graph_add(graph, "dynamic_slice", inputs, 2, attrs, 1);
+}
+
+tp_node_id tp_op_dynamic_update_slice(tp_graph *graph, tp_node_id a, tp_node_id update,
+                                      tp_node_id start)
+{
+    const tp_node_id inputs[] = {a, update, start};
+    return tp_graph_add(graph, "dynamic_update_slice", inputs, 3, NULL, 0);
+}
+
+tp_node_id tp_op_cumulative(tp_graph *graph, tp_node_id a, const char *kind, int64_t axis,
+                            bool exclusive, bool reverse)
+{
+    const tp_attr attrs[] = {tp_attr_text("kind", kind), tp_attr_int("axis", axis),
+                             tp_attr_int("exclusive", exclusive), tp_attr_int("reverse", reverse)};
+    return tp_graph_add(graph, "cumulative", &a, 1, attrs, 4);
+}
+
+static tp_node_id add_sort(tp_graph *graph, tp_node_id a, int64_t axis, bool descending,
+                           const char *result)
+{
+    const tp_attr attrs[] = {tp_attr_int("axis", axis),
+                             tp_attr_text("direction", descending ? "descending" : "ascending"),
+                             tp_attr_text("result", result)};
+    return tp_graph_add(graph, "sort", &a, 1, attrs, 3);
+}
+
+tp_node_id tp_op_sort(tp_graph *graph, tp_node_id a, int64_t axis, bool descending)
+{
+    return add_sort(graph, a, axis, descending, "values");
+}
+
+tp_node_id tp_op_argsort(tp_graph *graph, tp_node_id a, int64_t axis, bool descending)
+{
+    return add_sort(graph, a, axis, descending, "indices");
+}
+
+static tp_node_id add_top_k(tp_graph *graph, tp_node_id a, int64_t k, const char *result)
+{
+    const tp_attr attrs[] = {tp_attr_int("k", k), tp_attr_text("result", result)};
+    return tp_graph_add(graph, "top_k", &a, 1, attrs, 2);
+}
+
+tp_node_id tp_op_top_k_indices(tp_graph *graph, tp_node_id a, int64_t k)
+{
+    return add_top_k(graph, a, k, "indices");
+}
+
+/* With the indices there, taking the values by them saves sorting twice. */
+tp_node_id tp_op_top_k(tp_graph *graph, tp_node_id a, int64_t k, tp_node_id *out_indices)
+{
+    if (!out_indices) return add_top_k(graph, a, k, "values");
+    *out_indices = tp_op_top_k_indices(graph, a, k);
+    return tp_op_take_along_axis(graph, a, *out_indices, rank_of(graph, a) - 1);
+}

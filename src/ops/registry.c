@@ -4,7 +4,9 @@
 
 #include "ops/op_collective.h"
 #include "ops/op_conv.h"
+#include "ops/op_cumulative.h"
 #include "ops/op_dot.h"
+#include "ops/op_dynamic.h"
 #include "ops/op_elementwise.h"
 #include "ops/op_gather.h"
 #include "ops/op_loop.h"
@@ -12,6 +14,7 @@
 #include "ops/op_reduce.h"
 #include "ops/op_scatter.h"
 #include "ops/op_shape.h"
+#include "ops/op_sort.h"
 #include "ops/op_source.h"
 #include "ops/op_stop_gradient.h"
 #include "ops/op_window.h"
@@ -27,10 +30,13 @@ static const tp_opdef *const all_ops[] = {
     ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad) /* op_conv.c */
     ROW(reduce) ROW(argmax) ROW(argmin)                                       /* op_reduce.c */
     ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)        /* op_window.c */
-    ROW(gather) ROW(scatter) /* op_gather.c, op_scatter.c */
-    TP_RANDOM_OPS(ROW)       /* op_random.c */
-    ROW(all_reduce)          /* op_collective.c */
-    TP_LOOP_OPS(ROW)         /* op_loop.c */
+    ROW(gather) ROW(scatter)                     /* op_gather.c, op_scatter.c */
+    ROW(dynamic_slice) ROW(dynamic_update_slice) /* op_dynamic.c */
+    ROW(cumulative)                              /* op_cumulative.c */
+    ROW(sort) ROW(top_k)                         /* op_sort.c */
+    TP_RANDOM_OPS(ROW)                           /* op_random.c */
+    ROW(all_reduce)                              /* op_collective.c */
+    TP_LOOP_OPS(ROW)                             /* op_loop.c */
 };
 
 const tp_op_table *tp_ops_registry(void)

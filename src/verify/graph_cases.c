@@ -182,6 +182,27 @@ static tpucl_status build_memory(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+static tpucl_status build_order(tp_graph **out_graph)
+{
+    static const int64_t box[] = {3, 9};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 6, 139, 0, 0));
+    tp_node_id start = tp_graph_add_input(g, "start", TP_S32, shape_of(1, 2, 0, 0, 0));
+    tp_node_id where, top = tp_op_top_k(g, x, 5, &where);
+    tp_graph_add_output(g, "top_k", top);
+    tp_graph_add_output(g, "top_k_indices", where);
+    tp_graph_add_output(g, "sort", tp_op_sort(g, x, 1, false));
+    tp_graph_add_output(g, "sort_falling", tp_op_sort(g, x, 0, true));
+    tp_graph_add_output(g, "argsort", tp_op_argsort(g, x, 1, true));
+    tp_graph_add_output(g, "cumulative", tp_op_cumulative(g, x, "add", 0, false, false));
+    tp_graph_add_output(g, "cumulative_max", tp_op_cumulative(g, x, "max", 1, true, true));
+    tp_node_id slice = tp_op_dynamic_slice(g, x, start, box);
+    tp_graph_add_output(g, "dynamic_slice", slice);
+    tp_graph_add_output(g, "dynamic_update_slice", tp_op_dynamic_update_slice(g, x, slice, start));
+    return finish(g, out_graph);
+}
+
 /* A training step of a model given as the configuration's "model" object. */
 static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
 {
@@ -283,6 +304,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"windows", build_windows, 2, 0, 1, false, true},
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
+        {"order", build_order, 2, 0, 1, true, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},
