@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conv2D: activation(x * kernel + bias), images NHWC, kernel [height, width, channels, filters].
+ * Conv2D: activation(x * kernel + bias), images NHWC, kernel [height, width, channels / groups, filters].
+ * Each of several groups is a convolution of its own, of its channels with its filters.
  */
 #include "model/layer.h"
 
 typedef struct conv2d_args {
-    int64_t filters;
+    int64_t filters, groups;
     tp_layer_windows windows;
     int32_t data_format, activation;
     bool use_bias;
@@ -22,6 +23,7 @@ static const tp_layer_arg arguments[] = {
     TP_LAYER_ROW_PADDING(conv2d_args),
     TP_LAYER_ROW_DATA_FORMAT(conv2d_args),
     TP_LAYER_ROW_WINDOWS(conv2d_args, "dilation_rate", dilation, 2),
+    {"groups", offsetof(conv2d_args, groups), TP_LAYER_INT, TP_LAYER_RANGE(1, 1 << 16)},
     TP_LAYER_ROW_ACTIVATION(conv2d_args, activation),
     TP_LAYER_ROW_BOOL(conv2d_args, use_bias),
     TP_LAYER_ROW_INITIALIZER(conv2d_args, kernel_initializer),
@@ -39,6 +41,7 @@ static void set_defaults(void *args)
     conv2d_args *conv = args;
     for (int i = 0; i < 2; i++)
         conv->windows.strides[i] = conv->windows.dilation[i] = 1;
+    conv->groups = 1;
     conv->use_bias = true;
     conv->kernel_initializer = tp_initializer_default("glorot_uniform");
     conv->bias_initializer = tp_initializer_default("zeros");
@@ -51,7 +54,13 @@ static bool infer(tp_layer *layer, tp_problems *problems)
     if (!tp_layer_need_image(layer, problems) ||
         !tp_layer_infer_windows(layer, 2, windows, problems))
         return false;
-    const int64_t dims[] = {windows->size[0], windows->size[1], tp_layer_input(layer, 0)->dims[2],
+    const int64_t channels = tp_layer_input(layer, 0)->dims[2];
+    if (channels % conv->groups != 0 || conv->filters % conv->groups != 0) {
+        tp_problems_add(problems, "%lld channels and %lld filters, which %lld groups do not divide",
+                        (long long)channels, (long long)conv->filters, (long long)conv->groups);
+        return false;
+    }
+    const int64_t dims[] = {windows->size[0], windows->size[1], channels / conv->groups,
                             conv->filters};
     tp_layer_weight *kernel =
         tp_layer_add_weight(layer, "kernel", 4, dims, &conv->kernel_initializer, true);
@@ -67,16 +76,44 @@ static bool infer(tp_layer *layer, tp_problems *problems)
                                (const int64_t[]){windows->out[0], windows->out[1], conv->filters});
 }
 
+/* Elements group * size .. group * size + size - 1 of the last axis of four. */
+static tp_node_id part_of(tp_graph *graph, tp_node_id x, int64_t group, int64_t size)
+{
+    const tp_shape shape = tp_graph_node(graph, x)->shape;
+    int64_t start[4] = {0, 0, 0, group * size}, limit[4];
+    for (int i = 0; i < 3; i++)
+        limit[i] = shape.dims[i];
+    limit[3] = start[3] + size;
+    return tp_op_slice(graph, x, start, limit, NULL);
+}
+
+static tp_node_id convolve(tp_layer_context *context, const tp_layer *layer, tp_node_id x,
+                           tp_node_id kernel)
+{
+    const conv2d_args *conv = layer->args;
+    const tp_window window = tp_layer_window(&conv->windows);
+    tp_graph *graph = context->graph;
+    if (conv->groups == 1 || graph->has_failed)
+        return tp_op_convolution(graph, x, kernel, &window, context->precision);
+    tp_node_id *parts = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)conv->groups);
+    if (!parts) return tp_graph_keep_error(graph);
+    const int64_t channels = tp_layer_input(layer, 0)->dims[2] / conv->groups;
+    for (int64_t i = 0; i < conv->groups && !graph->has_failed; i++) {
+        const tp_node_id images = part_of(graph, x, i, channels);
+        const tp_node_id filters = part_of(graph, kernel, i, conv->filters / conv->groups);
+        parts[i] = tp_op_convolution(graph, images, filters, &window, context->precision);
+    }
+    return tp_op_concatenate(graph, parts, (int32_t)conv->groups, 3);
+}
+
 static void build(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
                   tp_node_id *outputs)
 {
     const conv2d_args *conv = layer->args;
     tp_graph *graph = context->graph;
-    const tp_window window = tp_layer_window(&conv->windows);
     const tp_node_id kernel = tp_op_convert(graph, context->variables[0], context->dtype);
     const tp_node_id bias = conv->use_bias ? context->variables[1] : TP_NO_NODE;
-    const tp_node_id product =
-        tp_op_convolution(graph, inputs[0], kernel, &window, context->precision);
+    const tp_node_id product = convolve(context, layer, inputs[0], kernel);
     outputs[0] = tp_layer_finish_product(context, product, bias, (tp_activation)conv->activation);
     tp_layer_add_activity(context, &conv->activity_regularizer, outputs[0]);
 }

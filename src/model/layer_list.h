@@ -41,7 +41,17 @@
     X(maximum)                                                                                     \
     X(minimum)                                                                                     \
     X(concatenate)                                                                                 \
-    X(dot)
+    X(dot)                                                                                         \
+    X(global_max_pooling2d)                                                                        \
+    X(zero_padding2d)                                                                              \
+    X(cropping2d)                                                                                  \
+    X(up_sampling2d)                                                                               \
+    X(leaky_relu)                                                                                  \
+    X(elu)                                                                                         \
+    X(prelu)                                                                                       \
+    X(depthwise_conv2d)                                                                            \
+    X(separable_conv2d)                                                                            \
+    X(conv2d_transpose)
 /* clang-format on */
 
 #endif

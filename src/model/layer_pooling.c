@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MaxPooling2D, AveragePooling2D, GlobalAveragePooling2D over images NHWC. Padding takes no part: an
+ * MaxPooling2D, AveragePooling2D and their global forms over images NHWC. Padding takes no part: an
  * average divides by the number of cells that exist, as TensorFlow's does.
  */
 #include "model/layer.h"
@@ -92,31 +92,51 @@ static void build_average(tp_layer_context *context, const tp_layer *layer,
 /* ---- over the whole image ---- */
 
 typedef struct global_args {
+    bool keepdims;
     int32_t data_format;
 } global_args;
 
 static const tp_layer_arg global_arguments[] = {
+    TP_LAYER_ROW_BOOL(global_args, keepdims),
     TP_LAYER_ROW_DATA_FORMAT(global_args),
     {0},
 };
 
 static bool infer_global(tp_layer *layer, tp_problems *problems)
 {
-    return tp_layer_need_image(layer, problems) &&
-           tp_layer_add_output(layer, problems, 1, &tp_layer_input(layer, 0)->dims[2]);
+    const global_args *args = layer->args;
+    if (!tp_layer_need_image(layer, problems)) return false;
+    const int64_t channels = tp_layer_input(layer, 0)->dims[2];
+    return args->keepdims
+               ? tp_layer_add_output(layer, problems, 3, (const int64_t[]){1, 1, channels})
+               : tp_layer_add_output(layer, problems, 1, &channels);
 }
 
-static void build_global(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
-                         tp_node_id *outputs)
+static tp_node_id reduce_image(tp_layer_context *context, const tp_layer *layer, tp_node_id x,
+                               const char *kind)
 {
     static const int64_t axes[] = {1, 2};
+    const tp_node_id y = tp_op_reduce(context->graph, x, kind, axes, 2);
+    if (!((const global_args *)layer->args)->keepdims) return y;
+    return tp_op_reshape(context->graph, y, tp_layer_batched(context, tp_layer_output(layer, 0)));
+}
+
+static void build_global_average(tp_layer_context *context, const tp_layer *layer,
+                                 const tp_node_id *inputs, tp_node_id *outputs)
+{
     tp_graph *graph = context->graph;
     const int64_t *dims = tp_layer_input(layer, 0)->dims;
     const double cells = (double)dims[0] * (double)dims[1];
     const tp_node_id wide = tp_op_convert(graph, inputs[0], TP_F32);
-    const tp_node_id sum = tp_op_reduce(graph, wide, "add", axes, 2);
+    const tp_node_id sum = reduce_image(context, layer, wide, "add");
     const tp_node_id mean = tp_op_divide(graph, sum, tp_op_scalar(graph, TP_F32, cells));
     outputs[0] = tp_op_convert(graph, mean, context->dtype);
+}
+
+static void build_global_max(tp_layer_context *context, const tp_layer *layer,
+                             const tp_node_id *inputs, tp_node_id *outputs)
+{
+    outputs[0] = reduce_image(context, layer, inputs[0], "max");
 }
 
 const tp_layer_type tp_layer_max_pooling2d = {.name = "MaxPooling2D",
@@ -138,4 +158,10 @@ const tp_layer_type tp_layer_global_average_pooling2d = {.name = "GlobalAverageP
                                                          .arguments = global_arguments,
                                                          .args_bytes = sizeof(global_args),
                                                          .infer = infer_global,
-                                                         .build = build_global};
+                                                         .build = build_global_average};
+const tp_layer_type tp_layer_global_max_pooling2d = {.name = "GlobalMaxPooling2D",
+                                                     .snake = "global_max_pooling2d",
+                                                     .arguments = global_arguments,
+                                                     .args_bytes = sizeof(global_args),
+                                                     .infer = infer_global,
+                                                     .build = build_global_max};

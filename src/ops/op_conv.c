@@ -51,6 +51,13 @@ static double flops(const tp_graph *graph, const tp_node *node, tp_conv_kind kin
     return 2.0 * (double)g.m * (double)g.n * (double)g.k;
 }
 
+static tp_window window_of(const tp_conv_geometry *g)
+{
+    return (tp_window){.strides = {g->stride_h, g->stride_w},
+                       .padding = {g->pad_top, g->pad_bottom, g->pad_left, g->pad_right},
+                       .dilation = {g->dilation_h, g->dilation_w}};
+}
+
 static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_node_id *d_inputs)
 {
     const tp_node node = *tp_graph_node(graph, id); /* a copy: adding nodes may move them */
@@ -63,9 +70,7 @@ static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_nod
         tp_graph_keep_error(graph);
         return;
     }
-    const tp_window window = {.strides = {g.stride_h, g.stride_w},
-                              .padding = {g.pad_top, g.pad_bottom, g.pad_left, g.pad_right},
-                              .dilation = {g.dilation_h, g.dilation_w}};
+    const tp_window window = window_of(&g);
     const char *precision = tp_precision_name(g.precision);
     const tp_node_id d = tp_product_operand(graph, d_result);
     const tp_node_id d_x = tp_op_convolution_input_grad(graph, d, w, x_shape, &window, precision);
@@ -227,6 +232,27 @@ const tp_opdef tp_opdef_convolution = {
     .flops = flops_forward,
 };
 
+/* y = input_grad(d, w) is linear in both: <e, y> = <convolution(e, w), d>. */
+static void input_grad_gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result,
+                                tp_node_id *d_inputs)
+{
+    const tp_node node = *tp_graph_node(graph, id); /* a copy: adding nodes may move them */
+    const tp_node_id d = node.inputs[0], w = node.inputs[1];
+    const tp_shape w_shape = tp_graph_node(graph, w)->shape;
+    const tp_dtype d_dtype = tp_graph_node(graph, d)->dtype;
+    tp_conv_geometry g;
+    if (read_geometry(graph, &node, TP_CONV_INPUT_GRAD, &g) != TPUCL_OK) {
+        tp_graph_keep_error(graph);
+        return;
+    }
+    const tp_window window = window_of(&g);
+    const char *precision = tp_precision_name(g.precision);
+    const tp_node_id e = tp_product_operand(graph, d_result);
+    const tp_node_id d_d = tp_op_convolution(graph, e, w, &window, precision);
+    d_inputs[0] = tp_op_convert(graph, d_d, d_dtype);
+    d_inputs[1] = tp_op_convolution_filter_grad(graph, e, d, w_shape, &window, precision);
+}
+
 const tp_opdef tp_opdef_convolution_input_grad = {
     .name = "convolution_input_grad",
     .op_class = TP_OP_MXU,
@@ -235,6 +261,7 @@ const tp_opdef tp_opdef_convolution_input_grad = {
     .doc = "Gradient of a convolution's images from that of its result and the filters; f32.",
     .attrs = input_grad_attrs,
     .infer = infer_input_grad,
+    .gradient = input_grad_gradient,
     .evaluate = evaluate_input_grad,
     .flops = flops_input_grad,
 };

@@ -52,7 +52,7 @@ def snake(name):
         if c.isupper() and i and (not name[i - 1].isupper() or (i + 1 < len(name) and name[i + 1].islower())):
             out += "_"
         out += c.lower()
-    return {"p_re_lu": "p_re_lu"}.get(out, out)
+    return out
 
 
 def object_of(value, package):

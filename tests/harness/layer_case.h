@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of tests/golden/layers, written by tests/golden/gen_layers.py: a model, its inputs, and what Keras
- * makes of them in float64. Of tests that go through all of them.
+ * The files of tests/golden/layers, written by tests/golden/gen_layers.py: a model, its inputs, and what
+ * Keras makes of them in float64. Of tests that go through all of them.
  */
 #ifndef TESTS_HARNESS_LAYER_CASE_H
 #define TESTS_HARNESS_LAYER_CASE_H

@@ -90,8 +90,20 @@ static tp_node_id build_dilated(tp_graph *graph, const tp_node_id *in)
     return tp_op_convolution(graph, in[0], in[1], &cases[2].window, "f32");
 }
 
+/* The transposed convolution: images [1,7,6,2] from a gradient [1,3,3,2] with strides 3 and 2, unevenly
+ * padded. */
+static const tp_window transposed = {.strides = {3, 2}, .padding = {1, 1, 0, 1}};
+
+static tp_node_id build_transposed(tp_graph *graph, const tp_node_id *in)
+{
+    return tp_op_convolution_input_grad(graph, in[0], in[1], shape((int64_t[]){1, 7, 6, 2}),
+                                        &transposed, "f32");
+}
+
 Test(op_conv, gradients)
 {
+    tp_gradcheck(
+        (tp_gradcheck_case){.build = build_transposed, .shapes = {"[1,3,3,2]", "[3,3,2,2]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_plain, .shapes = {"[2,4,3,2]", "[3,2,2,2]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_strided, .shapes = {"[1,7,6,2]", "[3,3,2,1]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_dilated, .shapes = {"[1,8,9,1]", "[2,3,1,2]"}});
