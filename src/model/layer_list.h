@@ -20,6 +20,22 @@
     X(softmax)                                                                                     \
     X(dropout)                                                                                     \
     X(batch_normalization)                                                                         \
+    X(conv1d)                                                                                      \
+    X(conv3d)                                                                                      \
+    X(max_pooling1d)                                                                               \
+    X(average_pooling1d)                                                                           \
+    X(max_pooling3d)                                                                               \
+    X(average_pooling3d)                                                                           \
+    X(global_max_pooling1d)                                                                        \
+    X(global_max_pooling3d)                                                                        \
+    X(global_average_pooling1d)                                                                    \
+    X(global_average_pooling3d)                                                                    \
+    X(zero_padding1d)                                                                              \
+    X(zero_padding3d)                                                                              \
+    X(cropping1d)                                                                                  \
+    X(cropping3d)                                                                                  \
+    X(up_sampling1d)                                                                               \
+    X(up_sampling3d)                                                                               \
     X(layer_normalization)                                                                         \
     X(rms_normalization)                                                                           \
     X(group_normalization)                                                                         \

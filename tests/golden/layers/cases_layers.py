@@ -40,6 +40,19 @@ def group_norm(**args):
     return {"type": "GroupNormalization", **args}
 
 
+def conv1d(**args):
+    return {"type": "Conv1D", "filters": 4, **args}
+
+
+def conv3d(**args):
+    return {"type": "Conv3D", "filters": 2, **args}
+
+
+def pool(type, **args):
+    return {"type": type, **args}
+
+
+FLAT = {"type": "Flatten"}
 CASES = [
     activations("activations_smooth", ["elu", "celu", "selu", "gelu", "mish", "sigmoid", "log_sigmoid", "tanh",
                                        "tanh_shrink", "softplus", "squareplus", "softsign", "silu", "swish"]),
@@ -64,4 +77,36 @@ CASES = [
           {"type": "GaussianDropout", "rate": 0.5}, {"type": "AlphaDropout", "rate": 0.5},
           {"type": "SpatialDropout1D", "rate": 0.5}, {"type": "Dropout", "rate": 0.5, "noise_shape": [None, 1, 3]},
           training=False),
+    side_by_side("conv1d", [dense(4)],
+                 [[layer, FLAT] for layer in (
+                     conv1d(kernel_size=3), conv1d(kernel_size=2, padding="causal", activation="tanh"),
+                     conv1d(kernel_size=2, padding="causal", dilation_rate=2),
+                     conv1d(kernel_size=3, padding="same", strides=2, use_bias=False),
+                     conv1d(kernel_size=2, groups=2, dilation_rate=3, padding="same",
+                            activity_regularizer="l2", kernel_regularizer="l1"))], [7, 3]),
+    side_by_side("pooling1d", [dense(3)],
+                 [[pool("MaxPooling1D"), FLAT], [pool("MaxPooling1D", pool_size=3, strides=2, padding="same"), FLAT],
+                  [pool("AveragePooling1D", pool_size=3, strides=1), FLAT],
+                  [pool("AveragePooling1D", pool_size=3, padding="same"), FLAT],
+                  pool("GlobalAveragePooling1D"), pool("GlobalMaxPooling1D"),
+                  [pool("GlobalMaxPooling1D", keepdims=True), FLAT]], [7, 3]),
+    side_by_side("padding1d", [dense(3)],
+                 [[pool("ZeroPadding1D"), FLAT], [pool("ZeroPadding1D", padding=[0, 2]), FLAT],
+                  [pool("Cropping1D"), FLAT], [pool("Cropping1D", cropping=[2, 0]), FLAT],
+                  [pool("UpSampling1D", size=3), FLAT]], [4, 2]),
+    chain("masked_mean", (5, 3), {"type": "ZeroPadding1D", "padding": [1, 2]}, {"type": "Masking"}, dense(4),
+          {"type": "GlobalAveragePooling1D"}),
+    side_by_side("conv3d", [dense(4)],
+                 [[layer, FLAT] for layer in (
+                     conv3d(kernel_size=2), conv3d(kernel_size=[3, 2, 1], padding="same", strides=[2, 1, 2]),
+                     conv3d(kernel_size=2, dilation_rate=[1, 2, 1], groups=2, activation="tanh"))], [3, 4, 3, 2]),
+    side_by_side("pooling3d", [dense(2)],
+                 [[pool("MaxPooling3D"), FLAT],
+                  [pool("MaxPooling3D", pool_size=[2, 3, 2], strides=1, padding="same"), FLAT],
+                  [pool("AveragePooling3D", pool_size=2, strides=[2, 1, 2], padding="same"), FLAT],
+                  pool("GlobalAveragePooling3D"), pool("GlobalMaxPooling3D")], [3, 4, 2, 2]),
+    side_by_side("padding3d", [dense(2)],
+                 [[pool("ZeroPadding3D", padding=[1, [0, 1], 0]), FLAT],
+                  [pool("Cropping3D", cropping=[[0, 1], [1, 0], [0, 0]]), FLAT],
+                  [pool("UpSampling3D", size=[2, 1, 2]), FLAT]], [2, 3, 2, 1]),
 ]
