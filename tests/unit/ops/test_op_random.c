@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/builder.h"
+#include "harness/coverage.h"
 #include "num/bf16.h"
 #include "num/init.h"
 #include "ops/registry.h"
@@ -193,6 +194,17 @@ Test(op_random, golden_values)
     expect_bits("uniform", x);
     evaluate("normal", TP_F32, 5, &key, x);
     expect_near("normal", x, 12);
+    static uint8_t flags[ELEMS];
+    double want[100];
+    evaluate("bernoulli", TP_PRED, 5, &key, flags);
+    cr_assert_eq(read_golden("bernoulli", false, want, 100), 100);
+    for (int i = 0; i < 100; ++i)
+        cr_expect_eq(flags[i], want[i], "element %d", i);
+    for (int i = 0; i < 3; ++i) {
+        static const char *const ops[] = {"uniform", "normal", "bernoulli"};
+        coverage_note("shape", ops[i]); /* ELEMS of them */
+        coverage_note("golden", ops[i]);
+    }
 }
 
 Test(init, golden_values)
