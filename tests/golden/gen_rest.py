@@ -41,7 +41,12 @@ def main():
     emit("select", np.where(x < y, x, y * F32(2)))
     emit("clamp", np.clip(x, F32(-0.25), F32(0.5)))
     emit("iota", np.broadcast_to(np.arange(5, dtype=np.int32)[:, None], (5, 3)))
-    emit("all_reduce", tree([values(60 + core, 40) for core in range(5)]))
+    cores = [values(60 + core, 40) for core in range(5)]
+    emit("all_reduce", tree(cores))
+    emit("all_gather", np.concatenate([x.reshape(4, 10) for x in cores], 1))
+    # part by part: what core 0 gets of dim 1, then core 1, ...
+    emit("reduce_scatter", np.stack(np.split(tree(cores).reshape(4, 10), 5, 1)))
+    emit("collective_permute", np.stack([cores[2], cores[0], np.zeros(40, F32), cores[4], cores[1]]))
 
 
 main()

@@ -2,6 +2,7 @@
  * The ops that the other op tests do not bring to a device, in graphs small enough for a simulator: each
  * compared with the interpreter, bit by bit. tools/coverage shows what is still missing. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "harness/program_run.h"
 
@@ -104,4 +105,45 @@ Test(op_every, products)
     tp_graph_add_output(g, "filter_grad",
                         tp_op_convolution_filter_grad(g, x, y, filter_shape, &window, "default"));
     end(g);
+}
+
+/* Zeros of both signs must come through, too: x * 0. */
+static void check_collectives(int32_t cores, int32_t wave_cores)
+{
+    const int64_t ring[] = {0, 1, 1, cores > 2 ? 2 : 0};
+    tp_graph *g = begin();
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){2, {2, 3}});
+    const tp_node_id b = tp_graph_add_input(g, "b", TP_BF16, (tp_shape){1, {3}});
+    const tp_node_id wide = tp_graph_add_input(g, "wide", TP_F32, (tp_shape){2, {3, 2 * cores}});
+    const tp_node_id zeros = tp_op_multiply_scalar(g, x, 0);
+    tp_graph_add_output(g, "gather first", tp_op_all_gather(g, x, 0, cores));
+    tp_graph_add_output(g, "gather last", tp_op_all_gather(g, zeros, 1, cores));
+    tp_graph_add_output(g, "gather bf16", tp_op_all_gather(g, b, 0, cores));
+    tp_graph_add_output(g, "scatter", tp_op_reduce_scatter(g, wide, 1, cores));
+    tp_graph_add_output(g, "permute", tp_op_collective_permute(g, zeros, ring, 2, cores));
+    tp_graph_add_output(g, "permute bf16", tp_op_collective_permute(g, b, ring, 1, cores));
+    const tp_node_id id = tp_op_replica_id(g, cores);
+    tp_graph_add_output(g, "id", id);
+    tp_graph_add_output(g, "of all", tp_op_all_reduce(g, tp_op_convert(g, id, TP_F32)));
+    cr_assert_eq(tp_graph_check(g), TPUCL_OK, "%s", tpucl_last_error()->message);
+    program_run_expect_equal(
+        g, &(program_run_options){.cores = cores, .wave_cores = wave_cores, .seed = 4});
+    tp_graph_destroy(g);
+}
+
+Test(op_every, across_cores)
+{
+    check_collectives(2, 0);
+    check_collectives(5, 2);
+    check_collectives(3, 1);
+}
+
+Test(op_every, wrong_group_is_refused)
+{
+    char text[512];
+    tp_graph *g = begin();
+    tp_graph_add_output(g, "id", tp_op_replica_id(g, 3));
+    cr_assert_not(program_run_compare(g, &(program_run_options){.cores = 2}, text, sizeof text));
+    cr_assert(strstr(text, "is for replica groups of 3 cores, they have 2"), "%s", text);
+    tp_graph_destroy(g);
 }

@@ -74,9 +74,13 @@ Test(op_random, every_key_counts)
     evaluate("uniform", TP_F32, 5, &key, base);
     evaluate("uniform", TP_F32, 5, &key, other);
     cr_expect_arr_eq(base, other, sizeof base);
-    const tp_eval_context keys[] = {{43, 3, 7, 0}, {42 + (1ull << 32), 3, 7, 0},
-                                    {42, 4, 7, 0}, {42, 3, 8, 0},
-                                    {42, 7, 3, 0}, {42, 3, 7, 0}};
+#define KEY(seed_, core_, step_)                                                                   \
+    {                                                                                              \
+        .seed = seed_, .core = core_, .step = step_                                                \
+    }
+    const tp_eval_context keys[] = {KEY(43, 3, 7), KEY(42 + (1ull << 32), 3, 7),
+                                    KEY(42, 4, 7), KEY(42, 3, 8),
+                                    KEY(42, 7, 3), KEY(42, 3, 7)};
     for (int k = 0; k < 6; ++k) {
         evaluate("uniform", TP_F32, k == 5 ? 6 : 5, &keys[k], other);
         int equal = 0;
