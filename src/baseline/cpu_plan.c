@@ -127,6 +127,9 @@ static tpucl_status allocate_values(tp_cpu_runner *runner, const bool *is_live,
         tp_host_tensor *value = &runner->values[id];
         *value = (tp_host_tensor){node->dtype, node->shape, value->data};
         if (!is_live[id]) continue;
+        if (node->def->op_class == TP_OP_COLLECTIVE && strcmp(node->def->name, "all_reduce") != 0)
+            return TP_FAIL(TPUCL_UNSUPPORTED, "node '%s' is %s; the CPU baseline has one core",
+                           node->name, node->def->name);
         if (node->dtype == TP_BF16)
             return TP_FAIL(TPUCL_UNSUPPORTED, "node '%s' is bf16; the CPU baseline runs f32 graphs",
                            node->name);

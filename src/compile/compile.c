@@ -18,6 +18,7 @@ typedef struct graph_pass {
 } graph_pass;
 
 static const graph_pass graph_passes[] = {
+    {"collective", tp_pass_collective},
     {"canonical", tp_pass_canonical},
     {"layout", tp_pass_layout},
 };

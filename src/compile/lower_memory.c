@@ -351,6 +351,24 @@ static tpucl_status lower_cumulative(tp_lowering *l, const tp_cluster *cluster)
     return tp_memory_launch_end(&m, inner, outer, 1, true);
 }
 
+/* ---- replica_id ---- */
+
+static tpucl_status lower_replica_id(tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_node_id head = cluster->heads.items[0];
+    const int64_t cores = tp_node_attr_int(tp_graph_node(l->fusion->graph, head), "cores", 0);
+    tp_program *program = tp_program_builder_program(l->builder);
+    if (program->group_cores != 0 && program->group_cores != cores)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "the graph is for replica groups of %" PRId32 " and of %" PRId64 " cores",
+                       program->group_cores, cores);
+    program->group_cores = (int32_t)cores;
+    tp_memory_launch m = tp_memory_launch_begin(l, cluster, "replica_id", "replica_id", "");
+    tp_memory_launch_add_node(&m, head, true);
+    tp_vpu_args_add(&m.args, (tp_kernel_arg){.kind = TP_ARG_POSITION});
+    return tp_memory_launch_end(&m, 1, 1, 1, false);
+}
+
 tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
 {
     static const struct {
@@ -364,6 +382,7 @@ tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
         {"cumulative", lower_cumulative},
         {"sort", tp_lower_sort},
         {"top_k", tp_lower_sort},
+        {"replica_id", lower_replica_id},
     };
     const tp_node *node = tp_graph_node(l->fusion->graph, cluster->heads.items[0]);
     for (size_t i = 0; i < sizeof lowerings / sizeof *lowerings; i++)

@@ -12,6 +12,8 @@
 
 /* ---- graph to graph ---- */
 
+/* Collectives in terms of all_reduce and replica_id. */
+tpucl_status tp_pass_collective(const tp_graph *graph, tp_graph **out_graph);
 /* Identities that change no bit, equal nodes merged, relu's mask taken from its result. */
 tpucl_status tp_pass_canonical(const tp_graph *graph, tp_graph **out_graph);
 /* Brings operands of products into an order that needs one stride per role, and gives every output,

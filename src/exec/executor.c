@@ -214,9 +214,20 @@ static tpucl_status allocate_sums(tp_loaded *loaded)
     return TPUCL_OK;
 }
 
+/* A program may be written for replica groups of one size. */
+static tpucl_status check_groups(const tp_loaded *loaded)
+{
+    const int32_t cores = loaded->programs[0]->group_cores;
+    if (cores == 0 || cores == loaded->executor->group_size) return TPUCL_OK;
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                   "program '%s' is for replica groups of %d cores, they have %d",
+                   loaded->programs[0]->name, cores, loaded->executor->group_size);
+}
+
 static tpucl_status load(tp_loaded *loaded, tp_build_callback callback, void *user)
 {
     tp_executor *executor = loaded->executor;
+    TP_TRY(check_groups(loaded));
     TP_TRY(allocate_tables(loaded));
     for (int32_t i = 0; i < loaded->programs[0]->variable_count; i++)
         TP_TRY(tp_variables_add(executor->variables, &loaded->programs[0]->variables[i],

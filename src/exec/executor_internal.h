@@ -125,6 +125,7 @@ tpucl_status tp_memory_allocate(tp_loaded *loaded);
 typedef struct tp_wave {
     int32_t local_begin, count;    /* among the site's cores */
     uint32_t core_base, core_step; /* global ids */
+    uint32_t position;             /* of the first core in the replica group */
     uint32_t step;
     int32_t infeed_slot, result_slot;
     int64_t turn; /* of the loop that is running */

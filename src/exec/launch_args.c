@@ -42,6 +42,8 @@ static tpucl_status set_arg(tp_device_kernel *kernel, const tp_launch *launch,
         return set_word(kernel, 0, index, &indexes->core_base);
     case TP_ARG_CORE_STEP:
         return set_word(kernel, 1, index, &indexes->core_step);
+    case TP_ARG_POSITION:
+        return set_word(kernel, 0, index, &indexes->position);
     case TP_ARG_STEP:
         return set_word(kernel, 0, index, &indexes->step);
     case TP_ARG_SEED:
@@ -57,7 +59,7 @@ tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launc
                                 const tp_tensor_placer *placer, tp_launch_indexes *out_indexes)
 {
     uint32_t index = 0;
-    *out_indexes = (tp_launch_indexes){-1, -1, -1};
+    *out_indexes = (tp_launch_indexes){-1, -1, -1, -1};
     for (int32_t i = 0; i < launch->arg_count; i++) {
         tpucl_status status =
             set_arg(kernel, launch, &launch->args[i], seed, placer, &index, out_indexes);

@@ -23,10 +23,10 @@ typedef struct tp_tensor_placer {
 
 /* OpenCL indexes of what changes with wave and step; -1: the kernel does not take it. */
 typedef struct tp_launch_indexes {
-    int32_t core_base, core_step, step;
+    int32_t core_base, core_step, step, position;
 } tp_launch_indexes;
 
-/* Sets all arguments; core base and step start as 0, core step as 1. */
+/* Sets all arguments; core base, step and position start as 0, core step as 1. */
 tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launch, uint64_t seed,
                                 const tp_tensor_placer *placer, tp_launch_indexes *out_indexes);
 

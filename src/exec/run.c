@@ -50,6 +50,7 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
     }
     TP_TRY(set_word(launch->kernel, launch->indexes.core_base, wave->core_base));
     TP_TRY(set_word(launch->kernel, launch->indexes.core_step, wave->core_step));
+    TP_TRY(set_word(launch->kernel, launch->indexes.position, wave->position));
     TP_TRY(set_word(launch->kernel, launch->indexes.step, wave->step));
     return TPUCL_OK;
 }

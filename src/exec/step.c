@@ -101,6 +101,7 @@ static tpucl_status run_waves(tp_loaded *loaded, tp_bound_site *bound,
         wave.local_begin = local_of_position(site, op->begin);
         wave.count = op->count;
         wave.core_base = (uint32_t)ids[op->begin];
+        wave.position = (uint32_t)op->begin;
         wave.core_step = op->count > 1 ? (uint32_t)(ids[op->begin + 1] - ids[op->begin]) : 1;
         TP_TRY(tp_run_segment(loaded, bound, segment, &wave));
         if (segment->has_reduce)

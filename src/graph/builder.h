@@ -230,5 +230,15 @@ void tp_op_conditional(tp_graph *graph, tp_node_id pred, tp_branch on_true, tp_b
 /* ---- cross-core ---- */
 /* Sum over the cores of the replica group; f32 only. The result is replicated. */
 tp_node_id tp_op_all_reduce(tp_graph *graph, tp_node_id a);
+/* These hold for replica groups of `cores` cores; a group of another size is refused when it is run. */
+/* The cores' operands (f32, bf16) one after the other along the axis. The result is replicated. */
+tp_node_id tp_op_all_gather(tp_graph *graph, tp_node_id a, int64_t axis, int64_t cores);
+/* Each core's part, along the axis, of the sum over cores; f32 only. */
+tp_node_id tp_op_reduce_scatter(tp_graph *graph, tp_node_id a, int64_t axis, int64_t cores);
+/* The operand of another core: pairs[2 * i] gives to pairs[2 * i + 1]; zeros where nobody gives. */
+tp_node_id tp_op_collective_permute(tp_graph *graph, tp_node_id a, const int64_t *pairs,
+                                    int32_t pair_count, int64_t cores);
+/* u32 scalar: position of the core in its group. */
+tp_node_id tp_op_replica_id(tp_graph *graph, int64_t cores);
 
 #endif

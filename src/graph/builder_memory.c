@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The wrappers of builder.h for gather, scatter and what is made of them. */
+ * The wrappers of builder.h for memory, order and exchange between cores. */
 #include "graph/builder.h"
 
 #include "graph/attrs.h"
@@ -175,4 +175,33 @@ tp_node_id tp_op_top_k(tp_graph *graph, tp_node_id a, int64_t k, tp_node_id *out
     if (!out_indices) return add_top_k(graph, a, k, "values");
     *out_indices = tp_op_top_k_indices(graph, a, k);
     return tp_op_take_along_axis(graph, a, *out_indices, rank_of(graph, a) - 1);
+}
+
+/* ---- cross-core ---- */
+
+tp_node_id tp_op_all_gather(tp_graph *graph, tp_node_id a, int64_t axis, int64_t cores)
+{
+    const tp_attr attrs[] = {tp_attr_int("all_gather_dim", axis), tp_attr_int("cores", cores)};
+    return tp_graph_add(graph, "all_gather", &a, 1, attrs, 2);
+}
+
+tp_node_id tp_op_reduce_scatter(tp_graph *graph, tp_node_id a, int64_t axis, int64_t cores)
+{
+    const tp_attr attrs[] = {tp_attr_text("kind", "add"), tp_attr_int("scatter_dimension", axis),
+                             tp_attr_int("cores", cores)};
+    return tp_graph_add(graph, "reduce_scatter", &a, 1, attrs, 3);
+}
+
+tp_node_id tp_op_collective_permute(tp_graph *graph, tp_node_id a, const int64_t *pairs,
+                                    int32_t pair_count, int64_t cores)
+{
+    const tp_attr attrs[] = {tp_attr_ints("source_target_pairs", pairs, 2 * pair_count),
+                             tp_attr_int("cores", cores)};
+    return tp_graph_add(graph, "collective_permute", &a, 1, attrs, 2);
+}
+
+tp_node_id tp_op_replica_id(tp_graph *graph, int64_t cores)
+{
+    const tp_attr attr = tp_attr_int("cores", cores);
+    return tp_graph_add(graph, "replica_id", NULL, 0, &attr, 1);
 }

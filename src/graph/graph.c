@@ -326,7 +326,8 @@ static void mark_replicated_once(const tp_graph *graph, bool *out_is_replicated)
                              !tp_node_is(node, "input");
         for (int32_t i = 0; i < node->input_count; ++i)
             is_replicated = is_replicated && out_is_replicated[node->inputs[i]];
-        out_is_replicated[id] = is_replicated || node->def->op_class == TP_OP_COLLECTIVE;
+        is_replicated = is_replicated || node->def->op_class == TP_OP_COLLECTIVE;
+        out_is_replicated[id] = is_replicated && !node->def->depends_on_core;
     }
 }
 

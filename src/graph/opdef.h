@@ -20,7 +20,7 @@ typedef enum tp_op_class {
     TP_OP_WINDOW,  /* reduce_window and its gradients */
     TP_OP_MEMORY,  /* gather, scatter, dynamic slices, cumulative, sort: own kernels over memory */
     TP_OP_MXU,     /* dot_general, convolution and its gradients */
-    TP_OP_COLLECTIVE, /* all_reduce */
+    TP_OP_COLLECTIVE, /* all_reduce, all_gather, reduce_scatter, collective_permute */
     TP_OP_LOOP        /* loop_slice and its kin: where values enter and leave a loop */
 } tp_op_class;
 
@@ -44,7 +44,8 @@ typedef struct tp_host_tensor {
 typedef struct tp_eval_context {
     uint64_t seed;
     uint32_t core, step;
-    int64_t turn; /* of the loop that the op belongs to, from 0 */
+    int64_t turn;      /* of the loop that the op belongs to, from 0 */
+    uint32_t position; /* of the core in its replica group */
 } tp_eval_context;
 
 /* One attribute that an op takes. tp_graph_add() refuses attributes that are not listed, of another
@@ -84,6 +85,9 @@ struct tp_opdef {
      * differ by operand dtype. Static, or in the graph's arena. NULL, with the error recorded,
      * when a dtype is not supported. See "Expressions" below. */
     const char *(*vpu)(const tp_graph *graph, const tp_node *node);
+    /* The result differs from core to core whatever the operands are: replica_id, the collectives that
+     * give each core its own. (Random ops and inputs do as well, without saying so.) */
+    bool depends_on_core;
     /* The f32 result of `vpu` needs a flush (add, multiply, ...; never compare, select, negate). */
     bool may_make_subnormal;
 

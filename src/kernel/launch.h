@@ -28,9 +28,10 @@ typedef enum tp_arg_kind {
     TP_ARG_F32,       /* `f32` */
     TP_ARG_CORE_BASE, /* uint: global id of the wave's first core (keys random numbers) */
     TP_ARG_CORE_STEP, /* uint: distance of global ids from core to core of the wave, usually 1 */
-    TP_ARG_STEP,      /* uint: number of the training step, from 0 */
-    TP_ARG_SEED,      /* ulong: the run's seed */
-    TP_ARG_LOCAL      /* __local memory of `u64` bytes */
+    TP_ARG_POSITION, /* uint: place of the wave's first core in its replica group; the others follow */
+    TP_ARG_STEP,     /* uint: number of the training step, from 0 */
+    TP_ARG_SEED,     /* ulong: the run's seed */
+    TP_ARG_LOCAL     /* __local memory of `u64` bytes */
 } tp_arg_kind;
 
 typedef struct tp_kernel_arg {

@@ -5,6 +5,10 @@
 
 #include "graph/opdef.h"
 
+extern const tp_opdef tp_opdef_replica_id;
 extern const tp_opdef tp_opdef_all_reduce;
+extern const tp_opdef tp_opdef_all_gather;
+extern const tp_opdef tp_opdef_reduce_scatter;
+extern const tp_opdef tp_opdef_collective_permute;
 
 #endif

@@ -133,7 +133,8 @@ typedef struct tp_program {
     uint64_t input_bytes, output_bytes, result_bytes; /* record sizes */
     uint64_t peak_core_bytes;                         /* what the plan reports: CORE at its peak */
     double flops_per_core, bytes_per_core;            /* of the per-core segments */
-    bool is_exact;                                    /* no launch outside the contract */
+    int32_t group_cores; /* cores of a replica group that it is for; 0: any number */
+    bool is_exact;       /* no launch outside the contract */
     bool is_resident; /* more than one per-core segment: CORE must be kept for all cores at once */
 } tp_program;
 

@@ -88,6 +88,9 @@ static void print_arg(const tp_kernel_arg *arg, tp_str_builder *out)
     case TP_ARG_CORE_BASE:
         tp_str_append(out, " core_base");
         break;
+    case TP_ARG_POSITION:
+        tp_str_append(out, " position");
+        break;
     case TP_ARG_CORE_STEP:
         tp_str_append(out, " core_step");
         break;

@@ -14,7 +14,7 @@
 #include "num/flush.h"
 #include "num/init.h"
 #include "num/reduce.h"
-#include "reference/all_reduce.h"
+#include "reference/collective.h"
 
 struct tp_reference {
     const tp_graph *graph;
@@ -123,6 +123,7 @@ tpucl_status tp_reference_create(const tp_graph *graph, const tp_reference_optio
                        "%d cores in groups of %d: expected groups that divide them", cores,
                        group_cores);
     TP_TRY(tp_graph_verify(graph));
+    TP_TRY(tp_reference_check_groups(graph, group_cores));
     tp_reference *reference = TP_NEW(tp_reference);
     if (!reference) return TPUCL_OUT_OF_MEMORY;
     reference->graph = graph;
@@ -209,17 +210,19 @@ tpucl_status tp_reference_evaluate(const tp_node *node, const tp_host_tensor *in
     return node->def->evaluate(node, inputs, context, out);
 }
 
-static tpucl_status reduce_over_group(tp_reference *reference, tp_node_id id, int32_t first_core,
-                                      tp_host_tensor *out)
+/* The operands of a core's whole group make its result. */
+static tpucl_status evaluate_collective(tp_reference *reference, tp_node_id id, int32_t core,
+                                        tp_host_tensor *out)
 {
     const tp_node *node = &reference->graph->nodes[id];
-    const float **parts = TP_NEW_ARRAY(const float *, (size_t)reference->group_cores);
+    const int32_t count = reference->group_cores, first_core = core / count * count;
+    tp_host_tensor *parts = TP_NEW_ARRAY(tp_host_tensor, (size_t)count);
     if (!parts) return TPUCL_OUT_OF_MEMORY;
-    for (int32_t i = 0; i < reference->group_cores; ++i)
-        parts[i] = operand(reference, node->inputs[0], first_core + i).data;
-    tp_reference_all_reduce(parts, reference->group_cores, tp_shape_elems(&node->shape), out->data);
+    for (int32_t i = 0; i < count; ++i)
+        parts[i] = operand(reference, node->inputs[0], first_core + i);
+    const tpucl_status status = tp_reference_collective(node, parts, count, core - first_core, out);
     tp_free(parts);
-    return TPUCL_OK;
+    return status;
 }
 
 static tpucl_status evaluate_slot(tp_reference *reference, tp_node_id id, int32_t slot,
@@ -229,12 +232,16 @@ static tpucl_status evaluate_slot(tp_reference *reference, tp_node_id id, int32_
     const int32_t core = reference->is_replicated[id] ? slot * reference->group_cores : slot;
     tp_host_tensor *out = &reference->values[(int64_t)id * reference->cores + slot];
     if (!out->data) TP_TRY(allocate(node, out)); /* there from an earlier turn */
-    if (node->def->op_class == TP_OP_COLLECTIVE) return reduce_over_group(reference, id, core, out);
+    if (node->def->op_class == TP_OP_COLLECTIVE)
+        return evaluate_collective(reference, id, core, out);
     tp_host_tensor inputs[TP_MAX_INPUTS];
     for (int32_t i = 0; i < node->input_count; ++i)
         inputs[i] = operand(reference, node->inputs[i], core);
-    const tp_eval_context context = {
-        .seed = reference->seed, .core = (uint32_t)core, .step = step, .turn = turn};
+    const tp_eval_context context = {.seed = reference->seed,
+                                     .core = (uint32_t)core,
+                                     .step = step,
+                                     .turn = turn,
+                                     .position = (uint32_t)(core % reference->group_cores)};
     return tp_reference_evaluate(node, inputs, &context, out);
 }
 

@@ -203,6 +203,19 @@ static tpucl_status build_order(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* For the case's three cores. */
+static tpucl_status build_collectives(tp_graph **out_graph)
+{
+    static const int64_t pairs[] = {2, 0, 0, 1};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 5, 6, 0, 0));
+    tp_graph_add_output(g, "all_gather", tp_op_all_gather(g, x, 0, 3));
+    tp_graph_add_output(g, "reduce_scatter", tp_op_reduce_scatter(g, x, 1, 3));
+    tp_graph_add_output(g, "collective_permute", tp_op_collective_permute(g, x, pairs, 2, 3));
+    return finish(g, out_graph);
+}
+
 /* A training step of a model given as the configuration's "model" object. */
 static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
 {
@@ -305,6 +318,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
         {"order", build_order, 2, 0, 1, true, false},
+        {"collectives", build_collectives, 3, 2, 1, true, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},

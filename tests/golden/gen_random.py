@@ -5,6 +5,7 @@
 #
 # uniform VALUES        op uniform, seed 42, stream 5, core 3, step 7, f32 bits of the first 12 elements
 # normal VALUES         op normal, the same key, as floats
+# bernoulli VALUES      op bernoulli of 0.3, the same key: 0 or 1 for the first 100 elements
 # init_uniform VALUES   tp_init_fill(UNIFORM, -2, 4, "dense/kernel", seed 2^32 + 9), f32 bits
 # init_truncated VALUES tp_init_fill(TRUNCATED_NORMAL, 3, 0.5, "w", 9), elements 0 to 99, as floats
 import hashlib
@@ -57,6 +58,7 @@ with open("random.txt", "w", encoding="ascii") as out:
     key = (42, 5, 3, 7)
     print("uniform", bits(uniform(i, *key) for i in range(12)), file=out)
     print("normal", " ".join(normal(i, *key).hex() for i in range(12)), file=out)
+    print("bernoulli", " ".join(str(int(uniform(i, *key) < 0.3)) for i in range(100)), file=out)
     init = ((1 << 32) + 9, stream_of("dense/kernel"), MASK, 0)
     print("init_uniform", bits(np.float32(-2) + np.float32(6) * uniform(i, *init) for i in range(12)), file=out)
     print("init_truncated", " ".join(truncated(i, 9, "w").hex() for i in range(100)), file=out)

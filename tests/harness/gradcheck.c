@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "graph/autodiff.h"
+#include "harness/coverage.h"
 #include "ops/registry.h"
 #include "reference/reference.h"
 
@@ -99,6 +100,24 @@ static double run(checker *c)
     return sum;
 }
 
+/* Ops between inputs and y that a gradient flows through; gradients came after y. */
+static void note_coverage(const checker *c, const tp_node_id *inputs, tp_node_id y)
+{
+    bool *is_active = calloc((size_t)y + 1, sizeof *is_active);
+    for (int32_t i = 0; i < c->input_count; ++i)
+        is_active[inputs[i]] = true;
+    for (tp_node_id id = 0; id <= y; ++id) {
+        const tp_node *node = &c->graph->nodes[id];
+        bool is_reached = false;
+        for (int32_t i = 0; i < node->input_count; ++i)
+            is_reached = is_reached || is_active[node->inputs[i]];
+        if (!is_reached || !node->def->gradient || !tp_dtype_is_float(node->dtype)) continue;
+        is_active[id] = true;
+        coverage_note("gradient", node->def->name);
+    }
+    free(is_active);
+}
+
 static void check_input(checker *c, int32_t i, double tolerance)
 {
     const float *found = NULL;
@@ -150,6 +169,7 @@ void tp_gradcheck(tp_gradcheck_case test)
     for (int32_t i = 0; i < c.input_count; ++i)
         if (!(test.without_inputs >> i & 1u))
             check_input(&c, i, test.tolerance > 0 ? test.tolerance : 2e-3);
+    note_coverage(&c, inputs, y);
     tp_reference_destroy(c.reference);
     tp_graph_destroy(c.graph);
     for (int32_t i = 0; i < c.input_count; ++i)

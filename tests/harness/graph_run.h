@@ -21,6 +21,7 @@
 #include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "graph/verify.h"
+#include "harness/coverage.h"
 #include "num/bf16.h"
 #include "ops/registry.h"
 #include "reference/reference.h"
@@ -123,6 +124,9 @@ static inline void graph_run_expect_bits(graph_run *run, tp_node_id node, const 
                   (double)tp_f32_from_bits(found[i]), golden[i],
                   (double)tp_f32_from_bits(golden[i]));
     }
+    coverage_note("shape", tp_graph_node(run->graph, node)->def->name);
+    coverage_note("golden", tp_graph_node(run->graph, node)->def->name);
+    coverage_note_graph("reference", run->graph);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "golden/golden.h"
+#include "harness/coverage.h"
 #include "num/bf16.h"
 #include "reference/reference.h"
 
@@ -273,6 +274,13 @@ static void allocate_inputs(run_state *state)
     }
 }
 
+static void note_coverage(const tp_graph *graph)
+{
+    const char *identity = tp_device_identity(program_run_device());
+    coverage_note_graph(strstr(identity, "Oclgrind") ? "oclgrind" : "device", graph);
+    coverage_note_graph("reference", graph);
+}
+
 bool program_run_compare(const tp_graph *graph, const program_run_options *options, char *out_text,
                          size_t text_bytes)
 {
@@ -296,6 +304,7 @@ bool program_run_compare(const tp_graph *graph, const program_run_options *optio
     for (int32_t i = 0; i < state.cores * graph->input_count; i++)
         free(state.inputs[i]);
     free(state.inputs);
+    if (is_equal) note_coverage(graph);
     return is_equal;
 }
 

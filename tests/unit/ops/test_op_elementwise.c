@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/attrs.h"
+#include "harness/coverage.h"
 #include "num/bf16.h"
 #include "ops/op_util.h"
 #include "ops/registry.h"
@@ -71,6 +72,14 @@ static bool is_nan_bits(tp_dtype dtype, uint32_t bits)
     return (dtype == TP_BF16 || dtype == TP_F32) && (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
+/* Callers compare the result, which has the operands' shape, with golden values. */
+static void note(const char *op)
+{
+    coverage_note("shape", op);
+    coverage_note("reference", op);
+    coverage_note("golden", op);
+}
+
 /* Builds a graph of the one op, to have its node, and evaluates it. */
 static tp_host_tensor evaluate(const char *op, const char *attr, tp_dtype out_dtype,
                                const tp_host_tensor *operands, int32_t count)
@@ -91,6 +100,7 @@ static tp_host_tensor evaluate(const char *op, const char *attr, tp_dtype out_dt
     tp_host_tensor out = {node->dtype, node->shape, malloc((size_t)operands[0].shape.dims[0] * 4)};
     const tp_eval_context context = {0};
     cr_assert_eq(tp_reference_evaluate(node, operands, &context, &out), TPUCL_OK);
+    note(op);
     tp_graph_destroy(graph);
     return out;
 }
@@ -206,6 +216,8 @@ Test(op_elementwise, select_and_clamp)
         tp_op_table_find(tp_ops_registry(), "clamp")->evaluate(&node, clamp, &context, &out),
         TPUCL_OK);
     cr_expect_arr_eq(out.data, want_clamp, sizeof want_clamp);
+    coverage_note("golden", "select");
+    coverage_note("golden", "clamp");
     for (int i = 0; i < 4; ++i)
         free(operands[i].data);
     free(out.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory ops on the default device against the host's evaluation, bit by bit: every case of
- * memory_cases.h, every dtype, and sizes around those of runs, strips and chunks. */
+ * memory_cases.h and every dtype. Larger sizes: test_op_memory_sizes.c. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -71,38 +71,6 @@ Test(op_memory_device, every_dtype)
 {
     for (int dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype)
         if (dtype != TP_F32) check_case(&memory_cases[dtype % MEMORY_CASES], (tp_dtype)dtype);
-}
-
-/* Look-up in a table and its gradient, which is scattered into zeros that need no memory. */
-static void check_embedding(int64_t vocabulary, int64_t width, int64_t count)
-{
-    tp_graph *g = begin();
-    const tp_node_id table =
-        tp_graph_add_input(g, "table", TP_F32, (tp_shape){2, {vocabulary, width}});
-    const tp_node_id d = tp_graph_add_input(g, "d", TP_F32, (tp_shape){2, {count, width}});
-    const tp_node_id at = shifted_indices(g, (tp_shape){1, {count}});
-    const tp_index_dims dims = {.window = {1},
-                                .window_count = 1,
-                                .collapsed = {0},
-                                .collapsed_count = 1,
-                                .map = {0},
-                                .map_count = 1,
-                                .vector_dim = 1};
-    tp_graph_add_output(g, "rows", tp_op_take(g, table, at, 0));
-    const tp_node_id zeros = tp_op_fill(g, TP_F32, (tp_shape){2, {vocabulary, width}}, 0);
-    tp_graph_add_output(g, "gradient", tp_op_scatter(g, zeros, at, d, &dims, "add", "clamp"));
-    tp_graph_add_output(g, "skipped", tp_op_scatter(g, table, at, d, &dims, "add", "skip"));
-    end(g, (int32_t)vocabulary + 5);
-}
-
-Test(op_memory_device, embeddings_of_many_sizes)
-{
-    check_embedding(1, 1, 1);
-    check_embedding(5, 16, 33);
-    check_embedding(50, 17, 32);
-    check_embedding(300, 40, 31);
-    check_embedding(13, 33, 1000);
-    check_embedding(2000, 3, 4097);
 }
 
 /* The fill of an operand that is also an output, or that somebody else reads. */

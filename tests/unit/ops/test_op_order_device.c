@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cumulative, sort, top_k and the dynamic slices on the default device against the host's evaluation, bit by
- * bit: every kind and dtype, values that matter, and sizes around those of runs, strips and chunks. */
+ * bit: every kind and dtype, values that matter. Larger sizes: test_op_memory_sizes.c. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,13 +105,6 @@ Test(op_order_device, sort_every_dtype)
 {
     for (int dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype)
         check_sort((tp_dtype)dtype, (tp_shape){3, {2, 37, 3}}, dtype % 3);
-}
-
-Test(op_order_device, sort_every_length)
-{
-    static const int64_t lengths[] = {1, 2, 31, 32, 33, 64, 65, 127, 1000, 4099};
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i)
-        check_sort(TP_F32, (tp_shape){2, {i % 2 ? 3 : 1, lengths[i]}}, 1);
 }
 
 static void check_dynamic(tp_dtype dtype, tp_shape shape, tp_shape box)

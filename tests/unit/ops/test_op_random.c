@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/builder.h"
+#include "harness/coverage.h"
 #include "num/bf16.h"
 #include "num/init.h"
 #include "ops/registry.h"
@@ -73,9 +74,13 @@ Test(op_random, every_key_counts)
     evaluate("uniform", TP_F32, 5, &key, base);
     evaluate("uniform", TP_F32, 5, &key, other);
     cr_expect_arr_eq(base, other, sizeof base);
-    const tp_eval_context keys[] = {{43, 3, 7, 0}, {42 + (1ull << 32), 3, 7, 0},
-                                    {42, 4, 7, 0}, {42, 3, 8, 0},
-                                    {42, 7, 3, 0}, {42, 3, 7, 0}};
+#define KEY(seed_, core_, step_)                                                                   \
+    {                                                                                              \
+        .seed = seed_, .core = core_, .step = step_                                                \
+    }
+    const tp_eval_context keys[] = {KEY(43, 3, 7), KEY(42 + (1ull << 32), 3, 7),
+                                    KEY(42, 4, 7), KEY(42, 3, 8),
+                                    KEY(42, 7, 3), KEY(42, 3, 7)};
     for (int k = 0; k < 6; ++k) {
         evaluate("uniform", TP_F32, k == 5 ? 6 : 5, &keys[k], other);
         int equal = 0;
@@ -193,6 +198,17 @@ Test(op_random, golden_values)
     expect_bits("uniform", x);
     evaluate("normal", TP_F32, 5, &key, x);
     expect_near("normal", x, 12);
+    static uint8_t flags[ELEMS];
+    double want[100];
+    evaluate("bernoulli", TP_PRED, 5, &key, flags);
+    cr_assert_eq(read_golden("bernoulli", false, want, 100), 100);
+    for (int i = 0; i < 100; ++i)
+        cr_expect_eq(flags[i], want[i], "element %d", i);
+    for (int i = 0; i < 3; ++i) {
+        static const char *const ops[] = {"uniform", "normal", "bernoulli"};
+        coverage_note("shape", ops[i]); /* ELEMS of them */
+        coverage_note("golden", ops[i]);
+    }
 }
 
 Test(init, golden_values)
