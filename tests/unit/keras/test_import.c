@@ -114,7 +114,7 @@ Test(keras_import, the_configuration_is_one)
     EXPECT_OK(
         tp_config_parse(import->config, strlen(import->config), "run.json", NULL, 0, &config));
     cr_assert_eq(config->loss.name, TP_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
-    cr_assert_eq(config->metrics.count, 1);
+    cr_assert_eq(config->metrics.count, 1, "%s", strstr(import->config, "\"loss\""));
     cr_assert_float_eq(config->optimizer.learning_rate, 0.002, 1e-12);
     cr_assert_eq(config->input_shape.count, 2);
     cr_assert_eq(import->row_count, 5);
