@@ -161,15 +161,23 @@ static bool parse_long(const table_pair *tables, int argc, char **argv, int *ino
     return store(row, argv[++*inout_index], values, out_error);
 }
 
-/* "-v", "-vv": letters of rows without a value. */
-static bool parse_letters(const table_pair *tables, const char *argument, void *values,
-                          char *out_error)
+/* "-v", "-vv", "-o FILE", "-oFILE": the last letter may take a value. */
+static bool parse_letters(const table_pair *tables, int argc, char **argv, int *inout_index,
+                          void *values, char *out_error)
 {
+    const char *argument = argv[*inout_index];
     for (const char *letter = argument + 1; *letter; ++letter) {
         const tp_opt_row *row = find_row(tables, NULL, 0, *letter);
         if (!row) {
             snprintf(out_error, TP_OPT_ERROR_BYTES, "unknown option '-%c' in '%s'", *letter,
                      argument);
+            return false;
+        }
+        if (takes_value(row)) {
+            if (letter[1]) return store(row, letter + 1, values, out_error);
+            if (*inout_index + 1 < argc) return store(row, argv[++*inout_index], values, out_error);
+            snprintf(out_error, TP_OPT_ERROR_BYTES, "'-%c' needs a value: -%c %s", *letter, *letter,
+                     row->value);
             return false;
         }
         if (!store(row, NULL, values, out_error)) return false;
@@ -191,7 +199,7 @@ bool tp_opt_parse(const tp_opt_row *common, const tp_opt_row *rows, int argc, ch
         } else if (!options_over && !strncmp(argument, "--", 2)) {
             if (!parse_long(&tables, argc, argv, &i, values, out_error)) return false;
         } else if (!options_over && argument[0] == '-' && argument[1]) {
-            if (!parse_letters(&tables, argument, values, out_error)) return false;
+            if (!parse_letters(&tables, argc, argv, &i, values, out_error)) return false;
         } else if (out_operands->count == TP_OPT_MAX_OPERANDS) {
             snprintf(out_error, TP_OPT_ERROR_BYTES, "more than %d arguments", TP_OPT_MAX_OPERANDS);
             return false;

@@ -50,7 +50,7 @@ typedef struct tp_opt_operands {
 enum { TP_OPT_ERROR_BYTES = 512 };
 
 /* Reads argv[0..argc-1] (the command's name is not among them) by the rows of both tables; "--name
- * value", "--name=value", "-v", "--" ends options. Strings are borrowed from argv. False with a
+ * value", "--name=value", "-v", "-o value", "--" ends options. Strings are borrowed from argv. False with a
  * sentence in `out_error` when something is wrong; an unknown option names the nearest known one. */
 bool tp_opt_parse(const tp_opt_row *common, const tp_opt_row *rows, int argc, char **argv,
                   void *values, tp_opt_operands *out_operands, char out_error[TP_OPT_ERROR_BYTES]);

@@ -176,6 +176,60 @@ TPUCL_API tpucl_finding tpucl_check_report_finding(const tpucl_check_report *rep
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_check_report_json(const tpucl_check_report *report,
                                                                 char **out_text);
 
+/* ---- import ---- */
+/* A model that Keras wrote, as a run configuration and parameters (docs/keras.md). */
+typedef struct tpucl_import_options {
+    size_t struct_size;
+    const char *model;   /* .keras, .h5, a folder, or what to_json() wrote */
+    const char *weights; /* where the weights are when not there; default there */
+} tpucl_import_options;
+
+static inline tpucl_import_options tpucl_import_options_default(void)
+{
+    tpucl_import_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    return options;
+}
+
+typedef struct tpucl_import_layer {
+    const char *name;   /* of the layer here */
+    const char *type;   /* Keras' class */
+    tpucl_shape output; /* of one example */
+    int64_t params;
+    const char *source; /* where its weights are in the file; "" when there are none */
+} tpucl_import_layer;
+
+typedef struct tpucl_import_summary {
+    const char *name, *keras_version, *precision;
+    int32_t layers, weights; /* weights: tensors that were read */
+    int64_t params;
+    int32_t errors, notes;
+} tpucl_import_summary;
+
+typedef struct tpucl_import tpucl_import;
+
+/* What has no equal here is no failure of the call: it is a finding of severity "error", all of them at once.
+ * TPUCL_NOT_FOUND, TPUCL_CORRUPT_DATA, TPUCL_INVALID_CONFIG, TPUCL_UNSUPPORTED (no file of Keras, or a build
+ * without libzip or libhdf5). The caller destroys the import, which is read-only. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_create(const tpucl_import_options *options,
+                                                            tpucl_import **out_import);
+TPUCL_API void tpucl_import_destroy(tpucl_import *import);
+/* Borrowed from the import, like all below. */
+TPUCL_API const tpucl_import_summary *tpucl_import_get_summary(const tpucl_import *import);
+/* `name` is NULL past the end. */
+TPUCL_API tpucl_import_layer tpucl_import_layer_at(const tpucl_import *import, int32_t index);
+/* Errors first; `text` is NULL past the end. */
+TPUCL_API tpucl_finding tpucl_import_finding(const tpucl_import *import, int32_t index);
+/* The run configuration as text; NULL with errors. */
+TPUCL_API const char *tpucl_import_config(const tpucl_import *import);
+/* run.json and, when there are weights, params.safetensors; the folder is made. TPUCL_INVALID_CONFIG with errors. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_save(const tpucl_import *import,
+                                                          const char *folder);
+/* As docs/json.md describes it; caller frees with tpucl_free. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_json(const tpucl_import *import,
+                                                          char **out_text);
+
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */
 TPUCL_API const char *tpucl_topology_name(int32_t index);

@@ -308,11 +308,11 @@ static tpucl_status list_layer(tp_keras_mapper *mapper, const tp_keras_graph *gr
     const bool is_frozen = trainable && trainable->kind == TP_JSON_BOOL && !trainable->boolean;
     const tp_keras_layer layer = {
         .name = tp_arena_printf(mapper->arena, "%s%s", place->prefix, row->name),
-        .kind = row->kind,
+        .kind = tp_arena_strdup(mapper->arena, row->kind),
         .place = place_of(mapper, graph, index, place),
-        .owner = place->owner ? place->owner : row->file_name,
+        .owner = tp_arena_strdup(mapper->arena, place->owner ? place->owner : row->file_name),
         .is_trainable = place->is_trainable && !is_frozen};
-    if (!layer.name || !layer.place) return TPUCL_OUT_OF_MEMORY;
+    if (!layer.name || !layer.kind || !layer.place || !layer.owner) return TPUCL_OUT_OF_MEMORY;
     return tp_keras_layers_push(&mapper->layers, layer);
 }
 

@@ -233,6 +233,9 @@ static tpucl_status write_members(compile_mapper *mapper, const tp_json *compile
     const tp_json *metrics = tp_keras_member(compile, "metrics");
     const tp_json *weighted = tp_keras_member(compile, "weighted_metrics");
     const tp_json *optimizer = tp_keras_member(compile, "optimizer");
+    const tp_json *weights = tp_keras_member(compile, "loss_weights");
+    if (weights && weights->kind != TP_JSON_NULL)
+        TP_TRY(note(mapper, "left out:", "loss_weights", ""));
     if (!optimizer) optimizer = tp_keras_member(compile, "optimizer_config"); /* before Keras 3 */
     if (loss && loss->kind != TP_JSON_NULL) TP_TRY(write_loss(mapper, loss));
     if (optimizer && optimizer->kind != TP_JSON_NULL) TP_TRY(write_optimizer(mapper, optimizer));

@@ -37,7 +37,7 @@ def example(shape, is_integer, count=3):
 def mlp():
     model = keras.Sequential([L.Input((4, 3)), L.Flatten(), L.Dense(5, activation="relu"), L.BatchNormalization(),
                               L.Dropout(0.25), L.Dense(3, activation="softmax", name="classes")], name="mlp")
-    model.compile(keras.optimizers.Adam(0.002), "sparse_categorical_crossentropy", ["accuracy"])
+    model.compile(keras.optimizers.Adam(0.002), "sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
 
 
@@ -64,7 +64,7 @@ def conv():
     x = L.GlobalAveragePooling2D(name="mean")(x)
     model = keras.Model(inputs, L.Dense(4, name="logits")(x), name="conv")
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.SGD(0.05), loss, ["accuracy"])
+    model.compile(keras.optimizers.SGD(0.05), loss, metrics=["accuracy"])
     return model
 
 

@@ -108,7 +108,7 @@ Test(keras_map, sequential_of_keras_3_and_2)
     model = map_golden("old_mlp.keras");
     /* Keras 2 writes the axis as a list of what was built: [1] */
     cr_assert_not_null(strstr(model.json, "\"axis\": 1,"), "%s", model.json);
-    cr_assert_not_null(strstr(model.json, "\"name\": \"input_1\""), "%s", model.json);
+    cr_assert_not_null(strstr(model.json, "\"name\": \"input_"), "%s", model.json);
 }
 
 static bool has_no_type(const char *type)
