@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "core/json.h"
+#include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "model/model.h"
 #include "ops/registry.h"
@@ -216,6 +217,46 @@ static tpucl_status build_collectives(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* h' = tanh(x + h u): a simple recurrent layer. */
+static void recurrent_turn(void *user, tp_graph *g, const tp_node_id *carries,
+                           const tp_node_id *slices, tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    const tp_node_id *u = user;
+    out_next[0] =
+        tp_op_tanh(g, tp_op_add(g, slices[0], tp_op_matmul(g, carries[0], *u, "default")));
+    out_stacked[0] = out_next[0];
+}
+
+/* A loop and its gradient: slices, carries, stacks, products in a turn and behind the loop. */
+static tpucl_status build_loop(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 7, 5, 19, 0));
+    tp_node_id h = tp_graph_add_input(g, "h", TP_F32, shape_of(2, 5, 19, 0, 0));
+    tp_node_id u = tp_graph_add_input(g, "u", TP_F32, shape_of(2, 19, 19, 0, 0));
+    tp_node_id last, stack, wrt[] = {x, h, u}, d[3];
+    const tp_scan scan = {.length = 7,
+                          .reverse = true,
+                          .init = &h,
+                          .xs = &x,
+                          .carry_count = 1,
+                          .xs_count = 1,
+                          .stack_count = 1,
+                          .body = recurrent_turn,
+                          .user = &u};
+    tp_op_scan(g, &scan, &last, &stack);
+    tp_node_id loss = tp_op_add(g, tp_op_reduce(g, tp_op_multiply(g, stack, x), "add", NULL, 0),
+                                tp_op_reduce(g, last, "add", NULL, 0));
+    tp_graph_gradients(g, loss, wrt, 3, d);
+    tp_graph_add_output(g, "loss", loss);
+    tp_graph_add_output(g, "stack", stack);
+    tp_graph_add_output(g, "dx", d[0]);
+    tp_graph_add_output(g, "dh", d[1]);
+    tp_graph_add_output(g, "du", d[2]);
+    return finish(g, out_graph);
+}
+
 /* A training step of a model given as the configuration's "model" object. */
 static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
 {
@@ -319,6 +360,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
         {"order", build_order, 2, 0, 1, true, false},
         {"collectives", build_collectives, 3, 2, 1, true, false},
+        {"loops", build_loop, 3, 2, 2, false, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},

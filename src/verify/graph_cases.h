@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small graphs that together use everything the code generator writes: element-wise functions over special
- * values, reductions short and long, windows, memory, random numbers, layers in training. */
+ * values, reductions short and long, windows, memory, random numbers, loops, layers in training. */
 #ifndef TP_VERIFY_GRAPH_CASES_H
 #define TP_VERIFY_GRAPH_CASES_H
 

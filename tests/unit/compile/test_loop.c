@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/autodiff.h"
 #include "harness/lstm_graph.h"
 #include "harness/program_run.h"
 #include "ops/registry.h"
@@ -217,6 +218,150 @@ Test(loop, one_after_the_other_and_once_per_device)
     add_scan(g, 3, last, rows, false, &last, &stack);
     tp_graph_add_output(g, "more", stack);
     expect_equal(g, 4, 2);
+}
+
+/* Every turn reads what was computed before the loop, so no turn may put a result in its place. */
+static void keep_outside(void *user, tp_graph *g, const tp_node_id *carries,
+                         const tp_node_id *slices, tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    const tp_node_id *outside = user;
+    const tp_node_id t = tp_op_tanh(g, tp_op_add(g, outside[0], carries[0]));
+    out_next[0] = tp_op_add(g, tp_op_matmul(g, t, outside[1], "default"), slices[0]);
+    out_stacked[0] = out_next[0];
+}
+
+Test(loop, what_is_outside_outlives_the_turns)
+{
+    tp_graph *g = begin();
+    tp_node_id last, stack;
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){3, {5, 4, 6}});
+    const tp_node_id h = tp_graph_add_input(g, "h", TP_F32, shape2(4, 6));
+    const tp_node_id w = tp_graph_add_input(g, "w", TP_F32, shape2(6, 6));
+    tp_node_id outside[] = {tp_op_matmul(g, h, w, "default"), w};
+    const tp_scan scan = {.length = 5,
+                          .init = &h,
+                          .xs = &x,
+                          .carry_count = 1,
+                          .xs_count = 1,
+                          .stack_count = 1,
+                          .body = keep_outside,
+                          .user = outside};
+    tp_op_scan(g, &scan, &last, &stack);
+    tp_graph_add_output(g, "stack", stack);
+    expect_equal(g, 2, 0);
+}
+
+/* One kernel for what comes before the loop and what comes behind it would be neither. */
+static void side_by_side(void *user, tp_graph *g, const tp_node_id *carries,
+                         const tp_node_id *slices, tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    (void)user;
+    out_next[0] = tp_op_add(g, carries[0], slices[0]);
+    out_stacked[0] = tp_op_negate(g, slices[1]);
+}
+
+Test(loop, nothing_joins_across_the_loop)
+{
+    tp_graph *g = begin();
+    tp_node_id last, stack;
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape2(5, 6));
+    const tp_node_id xs[] = {tp_op_exponential(g, x), x};
+    const tp_node_id zeros = tp_op_fill(g, TP_F32, (tp_shape){1, {6}}, 0);
+    const tp_scan scan = {.length = 5,
+                          .init = &zeros,
+                          .xs = xs,
+                          .carry_count = 1,
+                          .xs_count = 2,
+                          .stack_count = 1,
+                          .body = side_by_side};
+    tp_op_scan(g, &scan, &last, &stack);
+    tp_graph_add_output(g, "last", last);
+    tp_graph_add_output(g, "stack", tp_op_multiply(g, stack, x));
+    expect_equal(g, 2, 0);
+}
+
+/* ---- gradients ---- */
+
+/* Two layers and a step of gradient descent; `is_mixed`: operands of products in bf16. */
+static tp_graph *training_graph(lstm_graph lstm, int32_t cores, bool is_mixed)
+{
+    tp_graph *g = begin();
+    tp_node_id last[2], stack, d[4];
+    lstm_ports(g, &lstm);
+    const tp_node_id wrt[] = {lstm.w, lstm.u, lstm.b, lstm.x};
+    if (is_mixed) {
+        lstm.w = tp_op_convert(g, lstm.w, TP_BF16);
+        lstm.u = tp_op_convert(g, lstm.u, TP_BF16);
+        lstm.x = tp_op_convert(g, lstm.x, TP_BF16);
+    }
+    lstm_scan(g, &lstm, last, &stack);
+    lstm_graph second = lstm;
+    second.reverse = !lstm.reverse;
+    second.x = stack;
+    second.features = lstm.units;
+    second.w = lstm.u;
+    lstm_scan(g, &second, last, &stack);
+    const tp_node_id loss = tp_op_reduce(
+        g, tp_op_add(g, tp_op_multiply(g, stack, stack), tp_op_tanh(g, last[1])), "add", NULL, 0);
+    tp_graph_gradients(g, loss, wrt, 4, d);
+    for (int i = 0; i < 3 && !g->has_failed; i++) {
+        const tp_node_id sum =
+            tp_op_multiply_scalar(g, tp_op_all_reduce(g, d[i]), 0.0625 / (double)cores);
+        tp_graph_add_update(g, wrt[i], tp_op_subtract(g, wrt[i], sum));
+    }
+    tp_graph_add_output(g, "dx", d[3]);
+    tp_graph_add_output(g, "loss", tp_op_all_reduce(g, loss));
+    cr_assert_eq(tp_graph_check(g), TPUCL_OK, "%s", tpucl_last_error()->message);
+    return g;
+}
+
+Test(loop, training_for_any_number_of_turns)
+{
+    static const int64_t turns[] = {1, 2, 17};
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        lstm_graph lstm = small;
+        lstm.turns = turns[i];
+        expect_equal(training_graph(lstm, 1, false), 1, 0);
+    }
+}
+
+Test(loop, training_in_waves)
+{
+    lstm_graph lstm = small;
+    lstm.turns = 5;
+    for (int32_t wave = 1; wave <= 8; wave = wave == 1 ? 2 : wave * 4)
+        expect_equal(training_graph(lstm, 8, wave == 2), 8, wave);
+}
+
+Test(loop, training_with_every_kind_of_product)
+{
+    static const char *const precisions[] = {"high", "highest", "f32"};
+    lstm_graph lstm = small;
+    lstm.turns = 3;
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+        lstm.precision = precisions[i];
+        expect_equal(training_graph(lstm, 2, i == 0), 2, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        lstm_graph wide = {
+            .turns = 3, .batch = 40, .features = 150, .units = 33, .precision = "default"};
+        wide.features = wide.units; /* the second layer has the first one's shapes */
+        tp_graph *g = training_graph(wide, 2, i == 1);
+        program_run_expect_equal(
+            g, &(program_run_options){
+                   .cores = 2, .steps = 2, .seed = 6, .forced_variant = i ? "mxu_register" : NULL});
+        tp_graph_destroy(g);
+    }
+}
+
+Test(loop, gradient_is_compiled_once)
+{
+    tp_graph *g = training_graph(small, 1, false);
+    tp_program *program = program_run_compile(g, &(program_run_options){.cores = 1});
+    cr_assert_eq(program->loop_count, 4);
+    cr_assert_leq(program->launch_count, 45, "%d launches", program->launch_count);
+    tp_program_destroy(program);
+    tp_graph_destroy(g);
 }
 
 /* ---- the program ---- */

@@ -55,6 +55,208 @@ Test(op_loop, lstm_forward)
     }
 }
 
+/* ---- gradients ---- */
+
+/* loss = sum of hs * (stream 7) + sum of the last c * (stream 8) */
+static tp_node_id lstm_loss(graph_run *run, const lstm_graph *lstm, tp_node_id c, tp_node_id stack)
+{
+    tp_graph *g = run->graph;
+    (void)lstm;
+    const tp_node_id a = graph_run_input(run, TP_F32, 7, 3, (int64_t[]){T, B, H});
+    const tp_node_id b = graph_run_input(run, TP_F32, 8, 2, (int64_t[]){B, H});
+    return tp_op_add(g, tp_op_reduce(g, tp_op_multiply(g, stack, a), "add", NULL, 0),
+                     tp_op_reduce(g, tp_op_multiply(g, c, b), "add", NULL, 0));
+}
+
+Test(op_loop, lstm_gradient)
+{
+    for (int reverse = 0; reverse < 2; reverse++) {
+        graph_run run;
+        lstm_graph lstm;
+        tp_node_id last[2], stack, d[6];
+        lstm_begin(&run, &lstm, reverse);
+        lstm_scan(run.graph, &lstm, last, &stack);
+        const tp_node_id wrt[] = {lstm.x, lstm.h, lstm.c, lstm.w, lstm.u, lstm.b};
+        tp_graph_gradients(run.graph, lstm_loss(&run, &lstm, last[1], stack), wrt, 6, d);
+        EXPECT_OK(tp_graph_check(run.graph));
+#define EXPECT_GRADIENT(i, what)                                                                   \
+    expect_near(&run, d[i], reverse ? golden_lstm_reverse_d##what : golden_lstm_d##what,           \
+                sizeof golden_lstm_d##what / sizeof *golden_lstm_d##what)
+        EXPECT_GRADIENT(0, x);
+        EXPECT_GRADIENT(1, h);
+        EXPECT_GRADIENT(2, c);
+        EXPECT_GRADIENT(3, w);
+        EXPECT_GRADIENT(4, u);
+        EXPECT_GRADIENT(5, b);
+#undef EXPECT_GRADIENT
+        graph_run_end(&run);
+    }
+}
+
+/* A weight's gradient through a product is one product over all turns. */
+Test(op_loop, lstm_gradient_joins_products)
+{
+    graph_run run;
+    lstm_graph lstm;
+    tp_node_id last[2], stack, d[2];
+    tp_graph *compact = NULL;
+    lstm_begin(&run, &lstm, false);
+    lstm_scan(run.graph, &lstm, last, &stack);
+    const tp_node_id wrt[] = {lstm.w, lstm.u};
+    tp_graph_gradients(run.graph, lstm_loss(&run, &lstm, last[1], stack), wrt, 2, d);
+    tp_graph_add_output(run.graph, "dw", d[0]);
+    tp_graph_add_output(run.graph, "du", d[1]);
+    EXPECT_OK(tp_graph_compact(run.graph, &compact));
+    int inside = 0, outside = 0, stacks = 0;
+    for (tp_node_id id = 0; id < compact->node_count; id++) {
+        const tp_node *node = &compact->nodes[id];
+        inside += node->def->op_class == TP_OP_MXU && node->loop;
+        outside += node->def->op_class == TP_OP_MXU && !node->loop;
+        stacks += node->def->loop_part == TP_LOOP_STACK;
+    }
+    cr_expect_eq(inside, 3, "%d", inside); /* x w, h u; d u^T */
+    cr_expect_eq(outside, 2, "%d", outside);
+    cr_expect_eq(stacks, 5, "%d",
+                 stacks); /* the result h; h, c and the gates' sums; their gradient */
+    tp_graph_destroy(compact);
+    graph_run_end(&run);
+}
+
+/* Scans of a body over [4, 2, 3] with a carry [2, 3] and a tensor [2, 3] from outside. */
+static tp_node_id scan_body(tp_graph *g, const tp_node_id *in, tp_scan_body body, bool reverse,
+                            tp_node_id outside)
+{
+    tp_node_id last, stack;
+    const tp_scan scan = {.length = 4,
+                          .reverse = reverse,
+                          .init = &in[1],
+                          .xs = &in[0],
+                          .carry_count = 1,
+                          .xs_count = 1,
+                          .stack_count = 1,
+                          .body = body,
+                          .user = &outside};
+    tp_op_scan(g, &scan, &last, &stack);
+    return tp_op_add(g, stack, last);
+}
+
+static void body_with_outside(void *user, tp_graph *g, const tp_node_id *carries,
+                              const tp_node_id *slices, tp_node_id *next, tp_node_id *stacked)
+{
+    const tp_node_id w = *(tp_node_id *)user;
+    const tp_node_id mean = tp_op_multiply_scalar(
+        g, tp_op_reduce(g, tp_op_multiply(g, carries[0], w), "add", (int64_t[]){1}, 1), 0.25);
+    const tp_node_id spread =
+        tp_op_broadcast_in_dim(g, mean, (tp_shape){2, {2, 3}}, (int64_t[]){0});
+    next[0] = tp_op_tanh(g, tp_op_add(g, tp_op_multiply(g, slices[0], w), spread));
+    stacked[0] = tp_op_multiply(g, carries[0], tp_op_logistic(g, slices[0]));
+}
+
+static tp_node_id build_outside(tp_graph *g, const tp_node_id *in)
+{
+    return scan_body(g, in, body_with_outside, false, in[2]);
+}
+
+static tp_node_id build_outside_reverse(tp_graph *g, const tp_node_id *in)
+{
+    return scan_body(g, in, body_with_outside, true, tp_op_tanh(g, in[2]));
+}
+
+static void body_without_memory(void *user, tp_graph *g, const tp_node_id *carries,
+                                const tp_node_id *slices, tp_node_id *next, tp_node_id *stacked)
+{
+    (void)user;
+    (void)carries;
+    next[0] = tp_op_sine(g, slices[0]);
+    stacked[0] = carries[0];
+}
+
+static tp_node_id build_without_memory(tp_graph *g, const tp_node_id *in)
+{
+    return scan_body(g, in, body_without_memory, false, in[0]);
+}
+
+static void body_with_products(void *user, tp_graph *g, const tp_node_id *carries,
+                               const tp_node_id *slices, tp_node_id *next, tp_node_id *stacked)
+{
+    const tp_node_id w = *(tp_node_id *)user;
+    const tp_dot_dims left = {.lhs_contract = {1}, .rhs_contract = {0}, .contract_count = 1};
+    const tp_node_id own = tp_op_dot_general(g, carries[0], slices[0],
+                                             &(tp_dot_dims){.lhs_batch = {0},
+                                                            .rhs_batch = {0},
+                                                            .lhs_contract = {1},
+                                                            .rhs_contract = {1},
+                                                            .batch_count = 1,
+                                                            .contract_count = 1},
+                                             "f32");
+    const tp_node_id mixed = tp_op_dot_general(g, w, tp_op_transpose(g, w, (int64_t[]){1, 0}),
+                                               &left, "f32"); /* [2, 2], outside */
+    next[0] = tp_op_multiply_scalar(
+        g, tp_op_add(g, tp_op_dot_general(g, mixed, slices[0], &left, "f32"), carries[0]), 0.5);
+    stacked[0] = tp_op_multiply(
+        g, next[0], tp_op_broadcast_in_dim(g, own, (tp_shape){2, {2, 3}}, (int64_t[]){0}));
+}
+
+static tp_node_id build_products(tp_graph *g, const tp_node_id *in)
+{
+    return scan_body(g, in, body_with_products, true, in[2]);
+}
+
+static void body_exchange(void *user, tp_graph *g, const tp_node_id *carries,
+                          const tp_node_id *slices, tp_node_id *next, tp_node_id *stacked)
+{
+    next[0] = carries[1];
+    next[1] = tp_op_multiply(g, carries[0], slices[0]);
+    next[2] = *(tp_node_id *)user;
+    stacked[0] = tp_op_add(g, carries[0], tp_op_multiply(g, carries[2], carries[1]));
+}
+
+/* The last of the first carry is not looked at; the third is w in all turns but the first. */
+static tp_node_id build_exchange(tp_graph *g, const tp_node_id *in)
+{
+    tp_node_id last[3], stack, w = in[2];
+    const tp_node_id init[] = {in[1], in[2], tp_op_tanh(g, in[1])};
+    const tp_scan scan = {.length = 4,
+                          .init = init,
+                          .xs = &in[0],
+                          .carry_count = 3,
+                          .xs_count = 1,
+                          .stack_count = 1,
+                          .body = body_exchange,
+                          .user = &w};
+    tp_op_scan(g, &scan, last, &stack);
+    return tp_op_add(g, stack, last[1]);
+}
+
+Test(op_loop, gradients_against_differences)
+{
+    static const struct {
+        tp_node_id (*build)(tp_graph *graph, const tp_node_id *inputs);
+        int inputs;
+    } bodies[] = {{build_outside, 3},
+                  {build_outside_reverse, 3},
+                  {build_without_memory, 2},
+                  {build_products, 3},
+                  {build_exchange, 3}};
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        tp_gradcheck((tp_gradcheck_case){
+            .build = bodies[i].build,
+            .shapes = {"[4,2,3]", "[2,3]", bodies[i].inputs > 2 ? "[2,3]" : NULL}});
+}
+
+Test(op_loop, no_gradient_of_a_value_per_turn)
+{
+    graph_run run;
+    graph_run_begin(&run);
+    const tp_node_id x = graph_run_input(&run, TP_F32, 1, 1, (int64_t[]){3});
+    const tp_node_id slice = tp_op_loop_slice(run.graph, 1, x, false);
+    tp_node_id d;
+    tp_graph_gradients(run.graph, slice, &x, 1, &d);
+    EXPECT_FAILURE(tp_graph_check(run.graph), TPUCL_INVALID_ARGUMENT,
+                   "has a value per turn of a loop");
+    graph_run_end(&run);
+}
+
 /* ---- order, liveness, text ---- */
 
 Test(op_loop, runs_after_all_it_reads)
