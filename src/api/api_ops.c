@@ -145,7 +145,7 @@ static bool read_loss(tpucl_graph *graph, const char *op, tp_model_loss kind, tp
                                 : "two f32 tensors of one shape");
         return false;
     }
-    *out = (tp_loss_input){kind, result.id, TP_NO_NODE, label.id, true};
+    *out = (tp_loss_input){kind, result.id, TP_NO_NODE, label.id, true, NULL};
     return true;
 }
 

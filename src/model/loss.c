@@ -1,136 +1,241 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Losses and the accuracy: see loss.h.
+ * From the losses of elements to sums over examples; masks and weights; the accuracy. See loss.h.
  */
 #include "model/loss.h"
 
+#include <math.h>
 #include "graph/builder.h"
-#include "model/activation.h"
+#include "model/loss_elements.h"
 
-#define KERAS_EPSILON 1e-7 /* keras.backend.epsilon() */
+static const char *const default_keys[] = {
+#define KEYS(id, symbol, name, keys) keys,
+    TP_LOSS_LIST(KEYS)
+#undef KEYS
+};
 
-/* That of a scalar for what a failed graph gives. */
-static tp_shape shape_of(const tp_graph *graph, tp_node_id id)
+tp_loss_options tp_loss_defaults(tp_model_loss kind)
 {
-    return id == TP_NO_NODE ? (tp_shape){.rank = 0} : tp_graph_node(graph, id)->shape;
+    tp_loss_options options = {.ignore_class = (double)NAN};
+    double value;
+#define NUMBER(field, low, high, open, meaning)                                                    \
+    if (tp_choice_number(default_keys[kind], #field, &value)) options.field = value;
+#define FLAG(field, meaning)                                                                       \
+    if (tp_choice_number(default_keys[kind], #field, &value)) options.field = value != 0;
+    TP_LOSS_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+    return options;
 }
 
-/* [batch, 1] as [batch] */
-static tp_node_id drop_last(tp_graph *graph, tp_node_id id)
+bool tp_loss_has_accuracy(tp_model_loss kind)
 {
-    if (id == TP_NO_NODE) return id;
-    tp_shape shape = shape_of(graph, id);
-    shape.dims[--shape.rank] = 0;
-    return tp_op_reshape(graph, id, shape);
+    return tp_loss_def_of(kind)->has_accuracy;
 }
 
-/* [batch] as [batch, 1] */
-static tp_node_id add_last(tp_graph *graph, tp_node_id id)
+bool tp_loss_is_sparse(tp_model_loss kind)
 {
-    tp_shape shape = shape_of(graph, id);
-    shape.dims[shape.rank++] = 1;
-    return tp_op_reshape(graph, id, shape);
+    return tp_loss_def_of(kind)->is_sparse;
 }
 
-/* pred [batch, classes]: set at the label */
-static tp_node_id one_hot(tp_graph *graph, tp_node_id label, tp_shape shape)
+int64_t tp_loss_least_classes(tp_model_loss kind)
 {
-    const tp_node_id classes = tp_op_iota(graph, TP_S32, shape, 1);
-    return tp_op_compare(graph, "EQ", classes, add_last(graph, label));
+    return tp_loss_def_of(kind)->classes;
 }
 
-/* log of probabilities, clipped */
-static tp_node_id clipped_log(tp_graph *graph, tp_node_id probability)
+static tp_loss_options options_of(const tp_loss_input *input)
 {
-    const tp_node_id low = tp_op_scalar(graph, TP_F32, KERAS_EPSILON);
-    const tp_node_id high = tp_op_scalar(graph, TP_F32, 1 - KERAS_EPSILON);
-    return tp_op_log(graph, tp_op_clamp(graph, low, probability, high));
+    return input->options ? *input->options : tp_loss_defaults(input->kind);
 }
 
-/* log sum exp along the last axis, [batch, 1], of logits whose largest is 0 */
-static tp_node_id log_sum_exp(tp_graph *graph, tp_node_id shifted)
-{
-    return tp_op_log(graph, tp_activation_sum_last(graph, tp_op_exponential(graph, shifted)));
-}
+/* ---- elements ---- */
 
-static tp_node_id sparse(tp_graph *graph, const tp_loss_input *input)
+/* Mean over the axes from `first` on, which are dropped. */
+static tp_node_id mean_from(tp_graph *graph, tp_node_id values, int first)
 {
-    const bool has_logits = input->from_logits || input->logits != TP_NO_NODE;
-    const tp_node_id given = input->logits != TP_NO_NODE ? input->logits : input->result;
-    const tp_node_id logits = has_logits ? given : clipped_log(graph, input->result);
-    if (logits == TP_NO_NODE) return logits;
-    const tp_node_id shifted = tp_activation_shift(graph, logits);
-    const tp_node_id is_label = one_hot(graph, input->label, shape_of(graph, logits));
-    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    const tp_node_id picked =
-        tp_activation_sum_last(graph, tp_op_select(graph, is_label, shifted, zero));
-    return drop_last(graph, tp_op_subtract(graph, log_sum_exp(graph, shifted), picked));
-}
-
-static tp_node_id dense(tp_graph *graph, const tp_loss_input *input)
-{
-    tp_node_id log_probability;
-    if (input->from_logits || input->logits != TP_NO_NODE) {
-        const tp_node_id logits = input->logits != TP_NO_NODE ? input->logits : input->result;
-        const tp_node_id shifted = tp_activation_shift(graph, logits);
-        log_probability = tp_op_subtract(graph, shifted, log_sum_exp(graph, shifted));
-    } else {
-        const tp_node_id sum = tp_activation_sum_last(graph, input->result);
-        log_probability = clipped_log(graph, tp_op_divide(graph, input->result, sum));
+    int64_t axes[TP_MAX_RANK];
+    double elems = 1;
+    const tp_shape shape = tp_loss_shape_of(graph, values);
+    if (shape.rank <= first) return values;
+    for (int i = first; i < shape.rank; i++) {
+        axes[i - first] = i;
+        elems *= (double)shape.dims[i];
     }
-    const tp_node_id products = tp_op_multiply(graph, input->label, log_probability);
-    return drop_last(graph, tp_op_negate(graph, tp_activation_sum_last(graph, products)));
+    const tp_node_id sum = tp_op_reduce(graph, values, "add", axes, shape.rank - first);
+    return tp_op_divide(graph, sum, tp_op_scalar(graph, TP_F32, elems));
 }
 
-/* Mean over all dimensions but the batch. */
-static tp_node_id squared_error(tp_graph *graph, const tp_loss_input *input)
+/* s32 without the last axis: the class of each label. A last axis of 1 holds the class itself, rounded. */
+static tp_node_id class_of(tp_graph *graph, const tp_loss_input *input)
 {
-    static const int64_t axes[] = {1, 2, 3, 4, 5, 6, 7};
-    if (input->result == TP_NO_NODE) return TP_NO_NODE;
-    const tp_shape shape = shape_of(graph, input->result);
-    const double elems = (double)tp_shape_elems(&shape) / (double)shape.dims[0];
-    const tp_node_id error = tp_op_subtract(graph, input->result, input->label);
-    const tp_node_id square = tp_op_multiply(graph, error, error);
-    if (shape.rank == 1) return square;
-    const tp_node_id sum = tp_op_reduce(graph, square, "add", axes, shape.rank - 1);
-    return tp_op_divide(graph, sum, tp_op_scalar(graph, TP_F32, elems));
+    if (tp_loss_is_sparse(input->kind)) return input->label;
+    const tp_shape shape = tp_loss_shape_of(graph, input->label);
+    if (shape.rank > 1 && shape.dims[shape.rank - 1] > 1)
+        return tp_loss_first_largest(graph, input->label);
+    const tp_node_id whole = tp_op_round_nearest_even(graph, input->label);
+    const tp_node_id classes = tp_op_convert(graph, whole, TP_S32);
+    return shape.rank > 1 ? tp_loss_drop_last(graph, classes) : classes;
+}
+
+/* f32 [batch, inner...]: class_weight of each label; TP_NO_NODE when there are none. */
+static tp_node_id class_weights(tp_graph *graph, const tp_loss_input *input,
+                                const tp_loss_options *options)
+{
+    if (options->class_count < 1 || input->label == TP_NO_NODE) return TP_NO_NODE;
+    float *weights = TP_ARENA_NEW_ARRAY(graph->arena, float, (size_t)options->class_count);
+    if (!weights) return tp_graph_keep_error(graph);
+    for (int64_t i = 0; i < options->class_count; i++)
+        weights[i] = (float)options->class_weight[i];
+    const tp_node_id label = class_of(graph, input);
+    tp_shape shape = tp_loss_shape_of(graph, label);
+    const int64_t axis = shape.rank;
+    shape.dims[shape.rank++] = options->class_count;
+    const tp_node_id table = tp_op_constant(
+        graph, TP_F32, (tp_shape){.rank = 1, .dims = {options->class_count}}, weights);
+    const tp_node_id is_label = tp_loss_one_hot(graph, label, shape);
+    const tp_node_id one = tp_op_scalar(graph, TP_F32, 1), zero = tp_op_scalar(graph, TP_F32, 0);
+    /* a class beyond the table weighs 1: the sum of weights that are off by one, plus one */
+    const tp_node_id excess = tp_op_subtract(graph, table, one);
+    const tp_node_id picked =
+        tp_op_reduce(graph, tp_op_select(graph, is_label, excess, zero), "add", &axis, 1);
+    return tp_op_add(graph, picked, one);
+}
+
+/* f32 [batch, inner...]; [batch] for losses of whole examples. */
+static tp_node_id elements(tp_graph *graph, const tp_loss_input *input, tp_node_id counts)
+{
+    const tp_loss_options options = options_of(input);
+    const tp_loss_def *def = tp_loss_def_of(input->kind);
+    tp_node_id loss = def->build(graph, input, &options, counts);
+    const int rank = tp_loss_shape_of(graph, loss).rank;
+    if (def->shape == TP_LOSS_MEAN_LAST && rank > 1) loss = mean_from(graph, loss, rank - 1);
+    const tp_node_id weights = class_weights(graph, input, &options);
+    return weights == TP_NO_NODE ? loss : tp_op_multiply(graph, weights, loss);
+}
+
+/* pred [batch, inner...]: not the ignored class; TP_NO_NODE when none is. */
+static tp_node_id not_ignored(tp_graph *graph, const tp_loss_input *input)
+{
+    const tp_loss_options options = options_of(input);
+    if (!tp_loss_is_sparse(input->kind) || isnan(options.ignore_class)) return TP_NO_NODE;
+    return tp_op_compare(graph, "NE", input->label,
+                         tp_op_scalar(graph, TP_S32, options.ignore_class));
 }
 
 tp_node_id tp_loss_per_example(tp_graph *graph, const tp_loss_input *input)
 {
-    switch (input->kind) {
-    case TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY:
-        return sparse(graph, input);
-    case TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY:
-        return dense(graph, input);
-    case TP_MODEL_LOSS_MEAN_SQUARED_ERROR:
-    default:
-        return squared_error(graph, input);
-    }
+    const tp_loss_options options = options_of(input);
+    const tp_loss_def *def = tp_loss_def_of(input->kind);
+    const tp_node_id counts = not_ignored(graph, input);
+    if (def->shape == TP_LOSS_MEAN_LAST && options.class_count < 1)
+        return mean_from(graph, def->build(graph, input, &options, counts), 1);
+    tp_node_id loss = elements(graph, input, counts);
+    if (counts != TP_NO_NODE)
+        loss = tp_op_select(graph, counts, loss, tp_op_scalar(graph, TP_F32, 0));
+    return mean_from(graph, loss, 1);
 }
 
-/* s32 [batch]: index of the first largest element along the last axis; the number of classes when that is
- * NaN. Plain reductions and selects, so that it fuses with the loss. */
-static tp_node_id first_largest(tp_graph *graph, tp_node_id values)
+/* ---- what counts ---- */
+
+/* [batch] broadcast to [batch, inner...] */
+static tp_node_id broadcast_front(tp_graph *graph, tp_node_id value, tp_shape shape)
+{
+    static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    return tp_op_broadcast_in_dim(graph, value, shape, axes);
+}
+
+/* Shape of the losses of elements: [batch, inner...]. */
+static tp_shape element_shape(const tp_graph *graph, const tp_loss_input *input)
+{
+    tp_shape shape = tp_loss_shape_of(graph, input->result);
+    if (shape.rank > 1) shape.dims[--shape.rank] = 0;
+    return shape;
+}
+
+tp_loss_weights tp_loss_weights_of(tp_graph *graph, const tp_loss_input *input, tp_node_id weight,
+                                   tp_node_id mask)
+{
+    const tp_shape shape = element_shape(graph, input);
+    tp_node_id counts = not_ignored(graph, input);
+    const int mask_rank = mask == TP_NO_NODE ? 0 : tp_loss_shape_of(graph, mask).rank;
+    if (mask_rank > 0 && mask_rank <= shape.rank) {
+        mask = broadcast_front(graph, mask, shape);
+        counts = counts == TP_NO_NODE ? mask : tp_op_and(graph, counts, mask);
+    }
+    if (counts == TP_NO_NODE) return (tp_loss_weights){weight, false};
+    const tp_node_id wide = broadcast_front(graph, weight, shape);
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
+    return (tp_loss_weights){tp_op_select(graph, counts, wide, zero), true};
+}
+
+tp_node_id tp_loss_sum(tp_graph *graph, const tp_loss_input *input, const tp_loss_weights *weights)
+{
+    if (!weights->is_masked)
+        return tp_loss_weighted_sum(graph, weights->weight, tp_loss_per_example(graph, input));
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
+    const tp_node_id counts = tp_op_compare(graph, "GT", weights->weight, zero);
+    const tp_node_id loss = elements(graph, input, counts);
+    if (tp_loss_def_of(input->kind)->shape != TP_LOSS_EXAMPLE)
+        return tp_loss_weighted_sum(graph, weights->weight, loss);
+    /* an example's loss stands for each of its elements that count */
+    const tp_shape shape = element_shape(graph, input);
+    return tp_loss_weighted_sum(graph, weights->weight, broadcast_front(graph, loss, shape));
+}
+
+/* ---- accuracy ---- */
+
+tp_node_id tp_loss_first_largest(tp_graph *graph, tp_node_id values)
 {
     if (values == TP_NO_NODE) return values;
-    const tp_shape shape = shape_of(graph, values);
-    static const int64_t axis = 1;
-    const tp_node_id largest = add_last(graph, tp_op_reduce(graph, values, "max", &axis, 1));
+    const tp_shape shape = tp_loss_shape_of(graph, values);
+    const int64_t axis = shape.rank - 1;
+    const tp_node_id largest =
+        tp_loss_add_last(graph, tp_op_reduce(graph, values, "max", &axis, 1));
     const tp_node_id is_largest = tp_op_compare(graph, "EQ", values, largest);
-    const tp_node_id none = tp_op_scalar(graph, TP_S32, (double)shape.dims[1]);
-    const tp_node_id classes = tp_op_iota(graph, TP_S32, shape, 1);
+    const tp_node_id none = tp_op_scalar(graph, TP_S32, (double)shape.dims[axis]);
+    const tp_node_id classes = tp_op_iota(graph, TP_S32, shape, axis);
     return tp_op_reduce(graph, tp_op_select(graph, is_largest, classes, none), "min", &axis, 1);
+}
+
+/* Binary: the share of the last axis where result and label are on the same side of 1/2. */
+static tp_node_id is_same_side(tp_graph *graph, const tp_loss_input *input)
+{
+    const tp_node_id half = tp_op_scalar(graph, TP_F32, 0.5);
+    const tp_node_id limit = input->from_logits ? tp_op_scalar(graph, TP_F32, 0) : half;
+    const tp_node_id predicted =
+        tp_op_convert(graph, tp_op_compare(graph, "GT", input->result, limit), TP_F32);
+    const tp_node_id is_same = tp_op_compare(graph, "EQ", predicted, input->label);
+    const tp_node_id value = tp_op_convert(graph, is_same, TP_F32);
+    const int rank = tp_loss_shape_of(graph, value).rank;
+    return rank > 1 ? mean_from(graph, value, rank - 1) : value;
+}
+
+/* f32 [batch, inner...] */
+static tp_node_id correct_elements(tp_graph *graph, const tp_loss_input *input)
+{
+    const tp_loss_def *def = tp_loss_def_of(input->kind);
+    if (!def->has_accuracy) return TP_NO_NODE;
+    if (def->classes < 2) return is_same_side(graph, input);
+    const tp_node_id values = input->logits != TP_NO_NODE ? input->logits : input->result;
+    const tp_node_id label =
+        def->is_sparse ? input->label : tp_loss_first_largest(graph, input->label);
+    const tp_node_id is_same =
+        tp_op_compare(graph, "EQ", tp_loss_first_largest(graph, values), label);
+    return tp_op_convert(graph, is_same, TP_F32);
 }
 
 tp_node_id tp_loss_is_correct(tp_graph *graph, const tp_loss_input *input)
 {
-    if (input->kind == TP_MODEL_LOSS_MEAN_SQUARED_ERROR) return TP_NO_NODE;
-    const tp_node_id values = input->logits != TP_NO_NODE ? input->logits : input->result;
-    const tp_node_id label = input->kind == TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY
-                                 ? first_largest(graph, input->label)
-                                 : input->label;
-    const tp_node_id is_same = tp_op_compare(graph, "EQ", first_largest(graph, values), label);
-    return tp_op_convert(graph, is_same, TP_F32);
+    const tp_node_id correct = correct_elements(graph, input);
+    return correct == TP_NO_NODE ? correct : mean_from(graph, correct, 1);
+}
+
+tp_node_id tp_loss_correct_sum(tp_graph *graph, const tp_loss_input *input,
+                               const tp_loss_weights *weights)
+{
+    const tp_node_id correct = correct_elements(graph, input);
+    if (correct == TP_NO_NODE) return correct;
+    const tp_node_id values = weights->is_masked ? correct : mean_from(graph, correct, 1);
+    return tp_loss_weighted_sum(graph, weights->weight, values);
 }
 
 tp_node_id tp_loss_weighted_sum(tp_graph *graph, tp_node_id weight, tp_node_id values)

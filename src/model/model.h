@@ -25,16 +25,20 @@
  *
  * What the graphs take and give (per-core batch B)
  *   inputs   "image"       [B, example...], u8 or f32; value * scale + offset is done on the device
- *            "label"       s32 [B] (sparse) or f32 [B, result...] (dense, regression); not in predict
+ *            "label"       s32 [B, result but its last axis...] (sparse) or f32 [B, result...]; not in
+ *                          predict
  *            "weight"      f32 [B]: 1 for an example, 0 for padding; not in predict
  *            "denominator" f32 []: sum of weights over all cores of the replica group in this step;
  *                          only in train
  *   outputs  "loss_sum", "weight_sum": f32 [], replicated, sums over the replica group: of
- *            weight * example loss, and of weight; mean loss = loss_sum / weight_sum
+ *            weight * example loss, and of weight; mean loss = loss_sum / weight_sum. Where single
+ *            elements are masked (loss.h) both are sums over elements
  *            "correct"     f32 []: sum of weight where the largest class is the label's; only for the
  *                          cross-entropy losses
  *            "prediction"  f32 [B, result...], per core; only in predict
- * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(). Examples of
+ * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(); with masked
+ * elements there is no denominator input, as their number is known on the cores only: gradients are divided
+ * by the sum of weights after they were summed (cross_shard.h). Examples of
  * weight 0 have no part in any result, whatever their content.
  *
  * A model is read-only after tp_model_create: thread-safe.
@@ -49,14 +53,22 @@
 #include "num/mxu.h"
 #include "optim/cross_shard.h"
 #include "optim/optimizer.h"
+#include "topo/config_choices.h"
 
 typedef enum tp_model_policy { TP_POLICY_FLOAT32, TP_POLICY_MIXED_BFLOAT16 } tp_model_policy;
 
 typedef enum tp_model_loss {
-    TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
-    TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
-    TP_MODEL_LOSS_MEAN_SQUARED_ERROR
+#define TP_MODEL_LOSS_ID(id, symbol, name, keys) TP_MODEL_LOSS_##id,
+    TP_LOSS_LIST(TP_MODEL_LOSS_ID)
+#undef TP_MODEL_LOSS_ID
 } tp_model_loss;
+
+typedef struct tp_loss_options tp_loss_options; /* model/loss.h */
+
+/* How results are judged, beyond the kind of the loss. */
+typedef struct tp_model_score {
+    const tp_loss_options *loss; /* NULL: the defaults of the kind */
+} tp_model_score;
 
 /* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is
  * chosen: 1/255 for bytes, unless a layer that takes them is a Rescaling, and 1 for others. */
@@ -103,6 +115,14 @@ tpucl_status tp_model_build_train(const tp_model *model, const tp_model_train *t
                                   tp_graph **out_graph) TPUCL_MUST_CHECK;
 tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_model_loss loss,
                                      bool from_logits, tp_graph **out_graph) TPUCL_MUST_CHECK;
+/* The same with a score; NULL: all defaults. */
+tpucl_status tp_model_build_scored_train(const tp_model *model, const tp_model_train *train,
+                                         const tp_model_score *score,
+                                         tp_graph **out_graph) TPUCL_MUST_CHECK;
+tpucl_status tp_model_build_scored_evaluate(const tp_model *model, int64_t batch,
+                                            tp_model_loss loss, bool from_logits,
+                                            const tp_model_score *score,
+                                            tp_graph **out_graph) TPUCL_MUST_CHECK;
 tpucl_status tp_model_build_predict(const tp_model *model, int64_t batch,
                                     tp_graph **out_graph) TPUCL_MUST_CHECK;
 

@@ -20,18 +20,18 @@ tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t b
 {
     const tp_shape *output = tp_model_output(model);
     TP_TRY(check_batch(batch));
-    if (loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR && (output->rank != 1 || output->dims[0] < 2)) {
+    const int64_t classes = output->rank > 0 ? output->dims[output->rank - 1] : 1;
+    if (classes < tp_loss_least_classes(loss)) {
         char text[TP_SHAPE_TEXT_MAX];
         tp_shape_format(output, text, sizeof text);
         return TP_FAIL(TPUCL_INVALID_CONFIG,
                        "the model's result is %s for each example; a cross-entropy needs [classes] "
-                       "with 2 or more; is a Flatten or a last Dense missing?",
+                       "or [..., classes] with 2 or more; is a Flatten or a last Dense missing?",
                        text);
     }
-    const bool is_sparse = loss == TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY;
-    *out_dtype = is_sparse ? TP_S32 : TP_F32;
-    *out_shape =
-        is_sparse ? (tp_shape){.rank = 1, .dims = {batch}} : tp_model_batched(batch, output);
+    *out_dtype = tp_loss_is_sparse(loss) ? TP_S32 : TP_F32;
+    *out_shape = tp_model_batched(batch, output);
+    if (tp_loss_is_sparse(loss)) out_shape->dims[--out_shape->rank] = 0;
     return TPUCL_OK;
 }
 
@@ -55,10 +55,18 @@ static tp_node_id add_layer_losses(tp_graph *graph, const tp_layer_losses *losse
     return loss_sum;
 }
 
-/* Forward pass, outputs of a graph with labels. Returns the core's sum of weighted losses, f32 []. */
+/* What is minimised. */
+typedef struct loss_result {
+    tp_node_id loss_sum, weight_sum; /* of the core, f32 [] */
+    bool is_masked;                  /* weight_sum is known on the cores only */
+    double most;                     /* what weight_sum is at most, when all weights are 1 */
+} loss_result;
+
+/* Forward pass, outputs of a graph with labels. */
 static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model, int64_t batch,
-                                         tp_model_loss loss, bool from_logits, bool is_training,
-                                         tp_node_id *out_loss_sum)
+                                         tp_model_loss loss, bool from_logits,
+                                         const tp_model_score *score, bool is_training,
+                                         loss_result *out)
 {
     tp_dtype label_dtype;
     tp_shape label_shape;
@@ -79,17 +87,22 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
                                  .result = forward.results[0],
                                  .logits = from_logits ? TP_NO_NODE : forward.logits[0],
                                  .label = label,
-                                 .from_logits = from_logits};
-    const tp_node_id loss_sum =
-        tp_loss_weighted_sum(graph, weight, tp_loss_per_example(graph, &input));
-    const tp_node_id weight_sum = tp_op_reduce(graph, weight, "add", NULL, 0);
+                                 .from_logits = from_logits,
+                                 .options = score ? score->loss : NULL};
+    const tp_loss_weights weights = tp_loss_weights_of(graph, &input, weight, forward.masks[0]);
+    const tp_node_id loss_sum = tp_loss_sum(graph, &input, &weights);
+    const tp_node_id weight_sum = tp_op_reduce(graph, weights.weight, "add", NULL, 0);
     TP_TRY(tp_graph_check(graph));
-    *out_loss_sum = add_layer_losses(graph, &forward.losses, weight, weight_sum, loss_sum);
-    add_sum_output(graph, "loss_sum", *out_loss_sum);
+    const tp_shape counted = tp_graph_node(graph, weights.weight)->shape;
+    *out = (loss_result){.loss_sum =
+                             add_layer_losses(graph, &forward.losses, weight, weight_sum, loss_sum),
+                         .weight_sum = weight_sum,
+                         .is_masked = weights.is_masked,
+                         .most = (double)tp_shape_elems(&counted)};
+    add_sum_output(graph, "loss_sum", out->loss_sum);
     add_sum_output(graph, "weight_sum", weight_sum);
-    const tp_node_id correct = tp_loss_is_correct(graph, &input);
-    if (correct != TP_NO_NODE)
-        add_sum_output(graph, "correct", tp_loss_weighted_sum(graph, weight, correct));
+    const tp_node_id correct = tp_loss_correct_sum(graph, &input, &weights);
+    if (correct != TP_NO_NODE) add_sum_output(graph, "correct", correct);
     tp_graph_pop_scope(graph, outer);
     return tp_graph_check(graph);
 }
@@ -127,12 +140,17 @@ static void constrain_updates(tp_graph *graph, const tp_model *model)
     }
 }
 
-static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_model_train *train)
+static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_model_train *train,
+                               const tp_model_score *score)
 {
-    tp_node_id loss_sum;
-    TP_TRY(add_forward_and_loss(graph, model, train->batch, train->loss, train->from_logits, true,
-                                &loss_sum));
-    TP_TRY(tp_cross_shard_minimize(graph, train->optimizer, train->cross_shard, loss_sum));
+    loss_result loss;
+    TP_TRY(add_forward_and_loss(graph, model, train->batch, train->loss, train->from_logits, score,
+                                true, &loss));
+    TP_TRY(
+        loss.is_masked
+            ? tp_cross_shard_minimize_counted(graph, train->optimizer, train->cross_shard,
+                                              loss.loss_sum, loss.weight_sum, loss.most)
+            : tp_cross_shard_minimize(graph, train->optimizer, train->cross_shard, loss.loss_sum));
     constrain_updates(graph, model);
     return tp_graph_check(graph);
 }
@@ -140,12 +158,18 @@ static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_
 tpucl_status tp_model_build_train(const tp_model *model, const tp_model_train *train,
                                   tp_graph **out_graph)
 {
+    return tp_model_build_scored_train(model, train, NULL, out_graph);
+}
+
+tpucl_status tp_model_build_scored_train(const tp_model *model, const tp_model_train *train,
+                                         const tp_model_score *score, tp_graph **out_graph)
+{
     tpucl_status status;
     tp_graph *graph = NULL;
     TP_TRY(tp_optim_check(train->optimizer));
     TP_TRY(tp_cross_shard_check(train->cross_shard));
     TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
-    TP_TRY_GOTO(status, fill_train(graph, model, train), failed);
+    TP_TRY_GOTO(status, fill_train(graph, model, train, score), failed);
     *out_graph = graph;
     return TPUCL_OK;
 failed:
@@ -158,12 +182,19 @@ failed:
 tpucl_status tp_model_build_evaluate(const tp_model *model, int64_t batch, tp_model_loss loss,
                                      bool from_logits, tp_graph **out_graph)
 {
+    return tp_model_build_scored_evaluate(model, batch, loss, from_logits, NULL, out_graph);
+}
+
+tpucl_status tp_model_build_scored_evaluate(const tp_model *model, int64_t batch,
+                                            tp_model_loss loss, bool from_logits,
+                                            const tp_model_score *score, tp_graph **out_graph)
+{
     tpucl_status status;
     tp_graph *graph = NULL;
-    tp_node_id loss_sum;
+    loss_result unused;
     TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
     TP_TRY_GOTO(status,
-                add_forward_and_loss(graph, model, batch, loss, from_logits, false, &loss_sum),
+                add_forward_and_loss(graph, model, batch, loss, from_logits, score, false, &unused),
                 failed);
     *out_graph = graph;
     return TPUCL_OK;

@@ -64,8 +64,9 @@ double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard)
                : 1.0;
 }
 
-void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
-                          const tp_optim_gradient *gradients, int32_t count)
+/* `factor`: what the summed gradients are multiplied with; TP_NO_NODE: nothing. */
+static void apply_scaled(tp_graph *graph, const tp_optim_config *config,
+                         const tp_optim_gradient *gradients, int32_t count, tp_node_id factor)
 {
     tp_optim_gradient *summed =
         tp_arena_alloc_array(graph->arena, (size_t)count, sizeof *gradients);
@@ -83,7 +84,16 @@ void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
     for (int32_t i = 0; i < count; i++)
         if (summed[i].gradient != TP_NO_NODE)
             summed[i].gradient = tp_op_all_reduce(graph, summed[i].gradient);
+    for (int32_t i = 0; factor != TP_NO_NODE && i < count; i++)
+        if (summed[i].gradient != TP_NO_NODE)
+            summed[i].gradient = tp_op_multiply(graph, summed[i].gradient, factor);
     tp_optim_apply(graph, config, summed, count);
+}
+
+void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
+                          const tp_optim_gradient *gradients, int32_t count)
+{
+    apply_scaled(graph, config, gradients, count, TP_NO_NODE);
 }
 
 static tp_node_id scaled_loss(tp_graph *graph, const tp_cross_shard *cross_shard,
@@ -96,10 +106,10 @@ static tp_node_id scaled_loss(tp_graph *graph, const tp_cross_shard *cross_shard
     return scale == 1.0 ? loss : tp_op_multiply_scalar(graph, loss, scale);
 }
 
-tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *config,
-                                     const tp_cross_shard *cross_shard, tp_node_id loss_sum)
+/* Gradients of the loss with respect to every trainable variable, summed, and the updates. */
+static tpucl_status minimize(tp_graph *graph, const tp_optim_config *config, tp_node_id loss,
+                             tp_node_id factor)
 {
-    const tp_node_id loss = scaled_loss(graph, cross_shard, loss_sum);
     TP_TRY(tp_graph_check(graph));
     const size_t variables = (size_t)graph->variable_count;
     tp_node_id *wrt = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, variables);
@@ -118,6 +128,27 @@ tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *con
     TP_TRY(tp_graph_check(graph));
     for (int32_t i = 0; i < count; i++)
         gradients[i].gradient = found[i];
-    tp_cross_shard_apply(graph, config, gradients, count);
+    apply_scaled(graph, config, gradients, count, factor);
     return tp_graph_check(graph);
+}
+
+tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *config,
+                                     const tp_cross_shard *cross_shard, tp_node_id loss_sum)
+{
+    return minimize(graph, config, scaled_loss(graph, cross_shard, loss_sum), TP_NO_NODE);
+}
+
+tpucl_status tp_cross_shard_minimize_counted(tp_graph *graph, const tp_optim_config *config,
+                                             const tp_cross_shard *cross_shard, tp_node_id loss_sum,
+                                             tp_node_id weight_sum, double most)
+{
+    const double all = most * (double)tp_cross_shard_group_size(cross_shard);
+    const double scale = tp_cross_shard_loss_scale(cross_shard) / all;
+    const tp_node_id loss = tp_op_multiply_scalar(graph, loss_sum, scale);
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0), one = tp_op_scalar(graph, TP_F32, 1);
+    const tp_node_id sum = tp_op_all_reduce(graph, weight_sum);
+    const tp_node_id counts = tp_op_compare(graph, "GT", sum, zero);
+    const tp_node_id below = tp_op_select(graph, counts, sum, one);
+    const tp_node_id factor = tp_op_divide(graph, tp_op_scalar(graph, TP_F32, all), below);
+    return minimize(graph, config, loss, tp_op_select(graph, counts, factor, zero));
 }

@@ -54,4 +54,13 @@ tpucl_status tp_cross_shard_minimize(tp_graph *graph, const tp_optim_config *con
                                      const tp_cross_shard *cross_shard,
                                      tp_node_id loss_sum) TPUCL_MUST_CHECK;
 
+/* The same where the sum of weights is known on the cores only (masked elements): no input is added.
+ * `weight_sum`: f32 [], this core's. The loss is `loss_sum` / (most * cores of the group) * scale, and the
+ * summed gradients are multiplied by most * cores / (sum of weight_sum over the group), 0 where that sum is 0.
+ * So gradients that are clipped per replica are as large as if all weights were 1. most: what weight_sum is
+ * at most then, > 0. */
+tpucl_status tp_cross_shard_minimize_counted(tp_graph *graph, const tp_optim_config *config,
+                                             const tp_cross_shard *cross_shard, tp_node_id loss_sum,
+                                             tp_node_id weight_sum, double most) TPUCL_MUST_CHECK;
+
 #endif

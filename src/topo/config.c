@@ -216,9 +216,10 @@ static void check_together(const tp_config *config, tp_problems *problems)
     if (config->optimizer.ema_overwrite_frequency && !config->optimizer.use_ema)
         tp_problems_add(problems, "'optimizer.ema_overwrite_frequency' needs 'optimizer.use_ema'");
     check_schedule(config, problems);
-    refuse_if(config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR && config->loss.from_logits,
-              "loss.from_logits", "the cross-entropies", "'loss.name' is 'mean_squared_error'",
-              problems);
+    if (!isnan(config->loss.ignore_class) &&
+        config->loss.ignore_class != (double)(int64_t)config->loss.ignore_class)
+        tp_problems_add(problems, "'loss.ignore_class' is %g, expected a whole number",
+                        config->loss.ignore_class);
 }
 
 static void check_files(const tp_config *config, tp_problems *problems)
@@ -377,7 +378,11 @@ static void check_wave(const tp_config *config, int32_t cores, tp_problems *prob
 static void resolve_metrics(tp_config *config)
 {
     static const char *const names[] = {"accuracy"};
-    if (!tp_config_given(config, "metrics") && config->loss.name != TP_LOSS_MEAN_SQUARED_ERROR)
+    const char *part;
+    size_t unused;
+    const tp_config_choice *losses = tp_config_find_choice("loss.class_weight", &part);
+    const bool has_classes = tp_choice_find(losses->keys[config->loss.name], part, &unused);
+    if (!tp_config_given(config, "metrics") && has_classes)
         config->metrics = (tp_config_strings){names, 1};
 }
 

@@ -13,11 +13,9 @@
 #include "topo/config_choices.h"
 #include "topo/topology.h"
 
-typedef enum tp_config_loss {
-    TP_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
-    TP_LOSS_CATEGORICAL_CROSSENTROPY,
-    TP_LOSS_MEAN_SQUARED_ERROR
-} tp_config_loss;
+#define TP_CONFIG_LOSS_ID(id, symbol, name, keys) TP_LOSS_##id,
+typedef enum tp_config_loss { TP_LOSS_LIST(TP_CONFIG_LOSS_ID) } tp_config_loss;
+#undef TP_CONFIG_LOSS_ID
 #define TP_CONFIG_OPTIMIZER_ID(id, symbol, name, keys) TP_OPTIMIZER_##id,
 typedef enum tp_config_optimizer { TP_OPTIMIZER_LIST(TP_CONFIG_OPTIMIZER_ID) } tp_config_optimizer;
 #undef TP_CONFIG_OPTIMIZER_ID
@@ -59,6 +57,8 @@ typedef struct tp_config {
     struct {
         int32_t name; /* tp_config_loss */
         bool from_logits;
+        TP_LOSS_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD)
+        tp_config_numbers class_weight; /* of class 0, 1, ...; count 0: all 1 */
     } loss;
     tp_config_strings metrics;
     struct {

@@ -92,6 +92,49 @@
     NUMBER(power, 0, 1e3, 'l', "of the polynomial")                                                \
     FLAG(cycle, "begin a longer decay where one ends")
 
+/* X(ID, symbol, name, keys): functions of keras.losses; docs/losses.md has the formulas. Those with a
+ * class_weight tell classes apart, and are reported with their accuracy unless metrics are given. */
+#define TP_LOSS_LIST(X)                                                                            \
+    X(SPARSE_CATEGORICAL_CROSSENTROPY, sparse_categorical_crossentropy,                            \
+      "sparse_categorical_crossentropy", "from_logits=false ignore_class=null class_weight=null")  \
+    X(CATEGORICAL_CROSSENTROPY, categorical_crossentropy, "categorical_crossentropy",              \
+      "from_logits=false label_smoothing=0 class_weight=null")                                     \
+    X(MEAN_SQUARED_ERROR, mean_squared_error, "mean_squared_error", "")                            \
+    X(BINARY_CROSSENTROPY, binary_crossentropy, "binary_crossentropy",                             \
+      "from_logits=false label_smoothing=0 class_weight=null")                                     \
+    X(CATEGORICAL_FOCAL_CROSSENTROPY, categorical_focal_crossentropy,                              \
+      "categorical_focal_crossentropy",                                                            \
+      "alpha=0.25 gamma=2 from_logits=false label_smoothing=0 class_weight=null")                  \
+    X(BINARY_FOCAL_CROSSENTROPY, binary_focal_crossentropy, "binary_focal_crossentropy",           \
+      "apply_class_balancing=false alpha=0.25 gamma=2 from_logits=false label_smoothing=0 "        \
+      "class_weight=null")                                                                         \
+    X(MEAN_ABSOLUTE_ERROR, mean_absolute_error, "mean_absolute_error", "")                         \
+    X(MEAN_ABSOLUTE_PERCENTAGE_ERROR, mean_absolute_percentage_error,                              \
+      "mean_absolute_percentage_error", "")                                                        \
+    X(MEAN_SQUARED_LOGARITHMIC_ERROR, mean_squared_logarithmic_error,                              \
+      "mean_squared_logarithmic_error", "")                                                        \
+    X(HUBER, huber, "huber", "delta=1")                                                            \
+    X(LOG_COSH, log_cosh, "log_cosh", "")                                                          \
+    X(HINGE, hinge, "hinge", "")                                                                   \
+    X(SQUARED_HINGE, squared_hinge, "squared_hinge", "")                                           \
+    X(CATEGORICAL_HINGE, categorical_hinge, "categorical_hinge", "class_weight=null")              \
+    X(KL_DIVERGENCE, kl_divergence, "kl_divergence", "")                                           \
+    X(POISSON, poisson, "poisson", "")                                                             \
+    X(COSINE_SIMILARITY, cosine_similarity, "cosine_similarity", "")                               \
+    X(DICE, dice, "dice", "")                                                                      \
+    X(TVERSKY, tversky, "tversky", "alpha=0.5 beta=0.5")
+
+/* Those but from_logits and class_weight. */
+#define TP_LOSS_KEYS(NUMBER, FLAG)                                                                 \
+    NUMBER(label_smoothing, 0, 1, 0, "share of each label that is spread over all classes")        \
+    NUMBER(ignore_class, -2147483648.0, 2147483647.0, 0,                                           \
+           "elements with this label count for nothing, neither in loss nor in metrics")           \
+    NUMBER(alpha, 0, 1e3, 0, "focal: weight of the loss; tversky: of false negatives")             \
+    NUMBER(gamma, 0, 1e3, 0, "how little the elements count that are right anyway")                \
+    FLAG(apply_class_balancing, "weigh class 1 by alpha, class 0 by 1 - alpha")                    \
+    NUMBER(delta, 0, 1e30, 'l', "where the square becomes a line")                                 \
+    NUMBER(beta, 0, 1e3, 0, "weight of false positives")
+
 /* clang-format on */
 
 /* The text of `key`'s default in the list of a row, or NULL: the choice has no such key. */

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const loss_names[] = {"sparse_categorical_crossentropy",
-                                         "categorical_crossentropy", "mean_squared_error", NULL};
 static const char *const metric_names[] = {"accuracy", NULL};
 #define NAME(id, symbol, name, keys) name,
 #define KEYS(id, symbol, name, keys) keys,
+static const char *const loss_names[] = {TP_LOSS_LIST(NAME) NULL};
+static const char *const loss_keys[] = {TP_LOSS_LIST(KEYS)};
 static const char *const optimizer_names[] = {TP_OPTIMIZER_LIST(NAME) NULL};
 static const char *const optimizer_keys[] = {TP_OPTIMIZER_LIST(KEYS)};
 static const char *const schedule_names[] = {TP_SCHEDULE_LIST(NAME) NULL};
@@ -35,6 +35,11 @@ static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL}
 #define OPTIMIZER_FLAG(field, text)                                                                \
     {"optimizer." #field, TP_CONFIG_BOOL, FIELD(optimizer.field), .fallback = "false",             \
      .meaning = text},
+#define LOSS_NUMBER(field, low, high, open, text)                                                  \
+    {"loss." #field,   TP_CONFIG_DOUBLE,   FIELD(loss.field),                                      \
+     COUNT(low, high), .fallback = "null", .meaning = text},
+#define LOSS_FLAG(field, text)                                                                     \
+    {"loss." #field, TP_CONFIG_BOOL, FIELD(loss.field), .fallback = "false", .meaning = text},
 #define SCHEDULE_NUMBER(field, low, high, open, text)                                              \
     {"optimizer.schedule." #field,                                                                 \
      TP_CONFIG_DOUBLE,                                                                             \
@@ -65,7 +70,13 @@ const tp_config_key tp_config_keys[] = {
     {"loss.name", TP_CONFIG_CHOICE, FIELD(loss.name), .choices = loss_names,
      .meaning = "what is minimised"},
     {"loss.from_logits", TP_CONFIG_BOOL, FIELD(loss.from_logits), .fallback = "false",
-     .meaning = "the model's output has not been through softmax"},
+     .meaning = "the model's output has not been through softmax or sigmoid"},
+    TP_LOSS_KEYS(LOSS_NUMBER, LOSS_FLAG){
+        "loss.class_weight", TP_CONFIG_NUMBERS, FIELD(loss.class_weight), COUNT(0, 1e30),
+        .fallback = "null",
+        .meaning =
+            "what the loss of an element of class 0, 1, ... is multiplied with; all 1 when not "
+            "given"},
     {"metrics", TP_CONFIG_CHOICES, FIELD(metrics), .choices = metric_names, .fallback = "[]",
      .meaning = "reported besides the loss; not given: accuracy where the loss has one"},
     {"optimizer.name", TP_CONFIG_CHOICE, FIELD(optimizer.name), .choices = optimizer_names,
@@ -175,6 +186,7 @@ const tp_config_key tp_config_keys[] = {
 const tp_config_choice tp_config_choices[] = {
     {"optimizer.schedule.", schedule_names, schedule_keys}, /* before the group that it is in */
     {"optimizer.", optimizer_names, optimizer_keys},
+    {"loss.", loss_names, loss_keys},
     {.prefix = NULL},
 };
 

@@ -36,6 +36,19 @@ static tpucl_status input_shape(const tp_session *session, const tp_field *field
                    (long long)tp_shape_elems(out), found, (long long)tp_shape_elems(&field->shape));
 }
 
+static tp_loss_options loss_options_of(const tp_config *config)
+{
+    tp_loss_options options = tp_loss_defaults((tp_model_loss)config->loss.name);
+#define NUMBER(field, low, high, open, meaning) options.field = config->loss.field;
+#define FLAG(field, meaning) options.field = config->loss.field;
+    TP_LOSS_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+    options.class_weight = config->loss.class_weight.items;
+    options.class_count = (int64_t)config->loss.class_weight.count;
+    return options;
+}
+
 tpucl_status tp_session_build_model(tp_session *session)
 {
     const tp_config *config = session->config;
@@ -51,22 +64,25 @@ tpucl_status tp_session_build_model(tp_session *session)
                                               : TP_POLICY_MIXED_BFLOAT16,
                                 .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
-    session->has_accuracy =
-        session->loss != TP_MODEL_LOSS_MEAN_SQUARED_ERROR && config->metrics.count > 0;
+    session->loss_options = loss_options_of(config);
+    session->score = (tp_model_score){.loss = &session->loss_options};
+    session->has_accuracy = tp_loss_has_accuracy(session->loss) && config->metrics.count > 0;
     return tp_model_create(config->model, &input, &options, &session->model);
 }
 
 /* A number that is no class would train towards nothing, silently. */
-static tpucl_status check_classes(const tp_source *source, const char *part, int64_t classes)
+static tpucl_status check_classes(const tp_source *source, const char *part, int64_t classes,
+                                  double ignored)
 {
     const int32_t *labels = source->arrays[1];
-    for (int64_t i = 0; i < source->example_count; i++)
-        if (labels[i] < 0 || labels[i] >= classes)
+    const int64_t elems = (int64_t)(source->fields[1].bytes / sizeof *labels); /* of an example */
+    for (int64_t i = 0; i < source->example_count * elems; i++)
+        if ((labels[i] < 0 || labels[i] >= classes) && (double)labels[i] != ignored)
             return TP_FAIL(
                 TPUCL_INVALID_CONFIG,
                 "example %lld of the %s part has the label %d; the model's result has the "
                 "classes 0 to %lld",
-                (long long)i, part, labels[i], (long long)classes - 1);
+                (long long)(i / elems), part, labels[i], (long long)classes - 1);
     return TPUCL_OK;
 }
 
@@ -89,10 +105,13 @@ static tpucl_status check_label(const tp_session *session)
 
 static tpucl_status check_all_classes(const tp_session *session)
 {
-    if (session->loss != TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY) return TPUCL_OK;
-    const int64_t classes = tp_model_output(session->model)->dims[0];
-    TP_TRY(check_classes(session->train_source, "training", classes));
-    return session->test_source ? check_classes(session->test_source, "test", classes) : TPUCL_OK;
+    if (!tp_loss_is_sparse(session->loss)) return TPUCL_OK;
+    const tp_shape *output = tp_model_output(session->model);
+    const int64_t classes = output->dims[output->rank - 1];
+    const double ignored = session->loss_options.ignore_class;
+    TP_TRY(check_classes(session->train_source, "training", classes, ignored));
+    return session->test_source ? check_classes(session->test_source, "test", classes, ignored)
+                                : TPUCL_OK;
 }
 
 static tp_optim_config optimizer_of(const tp_config *config)
@@ -178,7 +197,7 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
                             .from_logits = session->config->loss.from_logits,
                             .optimizer = &optimizer,
                             .cross_shard = cross_shard};
-    return tp_model_build_train(session->model, &train, out_graph);
+    return tp_model_build_scored_train(session->model, &train, &session->score, out_graph);
 }
 
 tpucl_status tp_session_build_train(tp_session *session)
@@ -195,8 +214,9 @@ tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core
                                      tp_graph **out_train, tp_graph **out_evaluate)
 {
     TP_TRY(build_train(session, &session->cross_shard, per_core_batch, out_train));
-    return tp_model_build_evaluate(session->model, per_core_batch, session->loss,
-                                   session->config->loss.from_logits, out_evaluate);
+    return tp_model_build_scored_evaluate(session->model, per_core_batch, session->loss,
+                                          session->config->loss.from_logits, &session->score,
+                                          out_evaluate);
 }
 
 /* What a core holds, counted as exec/memory.c counts it. A batch for which kernels would have to count further
@@ -280,9 +300,9 @@ tpucl_status tp_session_need_evaluate(tp_session *session)
     if (graph->loaded) return TPUCL_OK;
     graph->name = "evaluate";
     if (!graph->graph)
-        TP_TRY(tp_model_build_evaluate(session->model, session->config->per_core_batch,
-                                       session->loss, session->config->loss.from_logits,
-                                       &graph->graph));
+        TP_TRY(tp_model_build_scored_evaluate(session->model, session->config->per_core_batch,
+                                              session->loss, session->config->loss.from_logits,
+                                              &session->score, &graph->graph));
     return tp_session_load(session, graph);
 }
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "core/array.h"
 #include "data/pipeline.h"
+#include "model/loss.h"
 #include "reference/reference.h"
 #include "train/session.h"
 #include "verify/compile_verified.h"
@@ -34,6 +35,8 @@ struct tp_session {
     int64_t train_first, train_count, test_first, test_count; /* ranges of their sources */
     tp_model *model;
     tp_model_loss loss;
+    tp_loss_options loss_options;
+    tp_model_score score; /* borrows loss_options */
     bool has_accuracy;
     tp_core_map *map;
     tp_program_cache *cache;

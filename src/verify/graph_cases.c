@@ -4,7 +4,9 @@
 
 #include <string.h>
 #include "core/json.h"
+#include "graph/autodiff.h"
 #include "graph/builder.h"
+#include "model/loss.h"
 #include "model/model.h"
 #include "ops/registry.h"
 
@@ -293,6 +295,38 @@ static tpucl_status build_optimizers(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* Every loss of results and labels in (0, 1), and the gradient of their sum. */
+static tpucl_status build_losses(tp_graph **out_graph)
+{
+#define KIND(id, symbol, name, keys) TP_MODEL_LOSS_##id,
+    static const tp_model_loss kinds[] = {TP_LOSS_LIST(KIND)};
+#undef KIND
+#define NAME(id, symbol, name, keys) name,
+    static const char *const names[] = {TP_LOSS_LIST(NAME)};
+#undef NAME
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 5, 7, 6, 0));
+    const tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(3, 5, 7, 6, 0));
+    const tp_node_id z = tp_graph_add_input(g, "z", TP_F32, shape_of(2, 5, 7, 0, 0));
+    const tp_node_id label = tp_op_logistic(g, y);
+    const tp_node_id classes = tp_op_convert(
+        g, tp_op_floor(g, tp_op_multiply_scalar(g, tp_op_logistic(g, z), 5.9)), TP_S32);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const tp_loss_input input = {.kind = kinds[k],
+                                     .result = tp_op_logistic(g, x),
+                                     .logits = TP_NO_NODE,
+                                     .label = tp_loss_is_sparse(kinds[k]) ? classes : label};
+        const tp_node_id loss = tp_loss_per_example(g, &input);
+        tp_node_id gradient;
+        tp_graph_add_output(g, names[k], loss);
+        tp_graph_gradients(g, tp_op_reduce(g, loss, "add", NULL, 0), &x, 1, &gradient);
+        const char *name = tp_arena_printf(g->arena, "d %s", names[k]);
+        if (name) tp_graph_add_output(g, name, gradient);
+    }
+    return finish(g, out_graph);
+}
+
 const tp_graph_case *tp_graph_cases(size_t *out_count)
 {
     static const tp_graph_case cases[] = {
@@ -304,6 +338,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"windows", build_windows, 2, 0, 1, false, true},
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
+        {"losses", build_losses, 2, 0, 1, false, false},
         {"order", build_order, 2, 0, 1, true, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},

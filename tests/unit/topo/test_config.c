@@ -137,7 +137,14 @@ Test(config, every_problem_is_named)
         {"{" MINIMAL "}", "optimizer={\"name\":\"SGD\",\"clipnorm\":1,\"clipvalue\":1}",
          "at most one may be given"},
         {"{" MINIMAL "}", "optimizer.ema_overwrite_frequency=4", "needs 'optimizer.use_ema'"},
-        {"{" MINIMAL "}", "loss.from_logits=true", "belongs to the cross-entropies"},
+        {"{" MINIMAL "}", "loss.from_logits=true",
+         "'loss.from_logits' belongs to sparse_categorical_crossentropy, categorical"},
+        {"{" MINIMAL "}", "loss={\"name\":\"huber\",\"label_smoothing\":0.1}",
+         "'loss.label_smoothing' belongs to categorical_crossentropy, binary"},
+        {"{" MINIMAL "}", "loss.class_weight=[1,2]", "'loss.class_weight' belongs to sparse"},
+        {"{" MINIMAL "}",
+         "loss={\"name\":\"sparse_categorical_crossentropy\",\"ignore_class\":1.5}",
+         "expected a whole number"},
         {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
         {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx' and 'npy'"},
         {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
@@ -285,6 +292,9 @@ Test(config, defaults_follow_what_is_chosen)
                "\"values\":[1,0.5,0.25]}");
     cr_assert(c->optimizer.schedule.boundaries.count == 2 &&
               c->optimizer.schedule.values.items[2] == 0.25);
+    tp_config_destroy(c);
+    c = expect("{" MINIMAL "}", "loss=tversky");
+    cr_assert(c->loss.alpha == 0.5 && c->loss.beta == 0.5 && isnan(c->loss.delta));
     tp_config_destroy(c);
     c = expect("{" MINIMAL "}", "optimizer.exclude_from_weight_decay=[\"bias\",\"gamma\"]");
     cr_assert_str_eq(c->optimizer.exclude_from_weight_decay.items[1], "gamma");
