@@ -13,7 +13,26 @@ static void put_if(tp_json_writer *writer, const char *key, double value)
         tp_json_write_double(writer, value);
 }
 
-static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch)
+/* Of a model with several outputs. */
+static void write_outputs(tp_json_writer *writer, const tp_session *session,
+                          const tp_session_output *outputs)
+{
+    const int32_t count = tp_session_output_count(session);
+    if (!count) return;
+    tp_json_key(writer, "outputs");
+    tp_json_begin_object(writer);
+    for (int32_t i = 0; i < count; i++) {
+        tp_json_key(writer, tp_session_output_name(session, i));
+        tp_json_begin_object(writer);
+        tp_json_put_double(writer, "loss", outputs[i].loss);
+        put_if(writer, "accuracy", outputs[i].accuracy);
+        tp_json_end_object(writer);
+    }
+    tp_json_end_object(writer);
+}
+
+static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const tp_session *session,
+                        const tp_session_epoch *details)
 {
     tp_json_begin_object(writer);
     tp_json_put_int(writer, "epoch", epoch->epoch);
@@ -24,6 +43,7 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch)
     tp_json_begin_object(writer);
     tp_json_put_double(writer, "loss", epoch->train_loss);
     put_if(writer, "accuracy", epoch->train_accuracy);
+    write_outputs(writer, session, details->train_outputs);
     tp_json_end_object(writer);
     tp_json_key(writer, "eval");
     if (epoch->eval_loss < 0) {
@@ -32,6 +52,7 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch)
         tp_json_begin_object(writer);
         tp_json_put_double(writer, "loss", epoch->eval_loss);
         put_if(writer, "accuracy", epoch->eval_accuracy);
+        write_outputs(writer, session, details->eval_outputs);
         tp_json_put_double(writer, "seconds", epoch->eval_seconds);
         tp_json_end_object(writer);
     }
@@ -75,8 +96,10 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     tp_json_put_bool(&writer, "interrupted", result->interrupted);
     tp_json_key(&writer, "epochs");
     tp_json_begin_array(&writer);
-    for (int32_t i = 0; i < result->epoch_count; i++)
-        write_epoch(&writer, &result->epochs[i]);
+    int32_t count;
+    const tp_session_epoch *epochs = tp_session_epochs(run->session, &count);
+    for (int32_t i = 0; i < result->epoch_count && i < count; i++)
+        write_epoch(&writer, &result->epochs[i], run->session, &epochs[i]);
     tp_json_end_array(&writer);
     tp_json_put_string(&writer, "params_sha256", result->params_sha256);
     tp_json_put_double(&writer, "first_step_seconds", result->first_step_seconds);

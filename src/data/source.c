@@ -85,6 +85,7 @@ tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *ar
     if (!source) return TPUCL_OUT_OF_MEMORY;
     source->is_borrowed = true;
     source->example_count = example_count;
+    source->label_count = field_count > 1;
     for (int32_t i = 0; i < field_count; i++) {
         source->fields[i] = fields[i];
         source->fields[i].name = tp_alloc_strdup(fields[i].name);

@@ -12,7 +12,7 @@
 #include "num/dtype.h"
 #include "num/shape.h"
 
-enum { TP_SOURCE_MAX_FIELDS = 8 };
+enum { TP_SOURCE_MAX_FIELDS = 32 };
 
 typedef struct tp_field {
     const char *name;
@@ -24,6 +24,7 @@ typedef struct tp_field {
 typedef struct tp_source {
     tp_field fields[TP_SOURCE_MAX_FIELDS];
     int32_t field_count;
+    int32_t label_count; /* the last fields are labels, the others inputs */
     int64_t example_count;
     void *arrays[TP_SOURCE_MAX_FIELDS]; /* [example_count, shape], row-major; owned */
     bool is_borrowed;                   /* arrays belong to the caller of tp_source_from_arrays */
@@ -42,6 +43,16 @@ tpucl_status tp_source_open_fashion_mnist(const char *folder, bool is_test, tp_s
 /* .npy files, C order: inputs u8 or f32 (f64 is narrowed) -> "image"; labels integers of any width -> "label"
  * s32 when rank 1, floats -> "label" f32 [..]. */
 tpucl_status tp_source_open_npy(const char *inputs, const char *labels, tp_source **out_source);
+
+typedef struct tp_source_file {
+    const char *path, *name; /* the name of the field */
+    bool is_label;
+} tp_source_file;
+
+/* Several .npy files, inputs before labels, all with as many examples: fields of those names. Bytes of inputs
+ * stay u8; other integers become s32, floats f32. */
+tpucl_status tp_source_open_npy_files(const tp_source_file *files, int32_t file_count,
+                                      tp_source **out_source);
 
 /* The caller's arrays, borrowed: they outlive the source and do not change. `fields` names and shapes are
  * copied. */

@@ -18,6 +18,9 @@ tpucl_status tp_source_adopt_pair(const char *inputs_path, tp_file_array *inputs
                                   const char *labels_path, tp_file_array *labels,
                                   tp_source **out_source);
 
+/* The next field, whose array it takes over when it succeeds: array->data is NULL then. */
+tpucl_status tp_source_add_field(tp_source *source, const char *name, tp_file_array *array);
+
 /* Work that goes on in a thread; `run` fills an array that the source owns. */
 typedef struct tp_source_loader {
     tp_mutex mutex; /* guards what is below: whoever waits first joins the thread */

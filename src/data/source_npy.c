@@ -300,3 +300,45 @@ tpucl_status tp_source_open_npy(const char *inputs_path, const char *labels_path
     }
     return tp_source_adopt_pair(inputs_path, &inputs, labels_path, &labels, out_source);
 }
+
+/* One file as the source's next field. */
+static tpucl_status add_npy(const tp_source_file *file, const char *first_path, tp_source *source)
+{
+    tp_file_array array = {0};
+    TP_TRY(open_npy(file->path, file->is_label, &array));
+    tpucl_status status = TPUCL_OK;
+    const int64_t examples = array.shape.rank > 0 ? array.shape.dims[0] : 0;
+    if (array.shape.rank < 1 || array.shape.rank > TP_MAX_RANK - 1 || examples < 1)
+        status = TP_FAIL(TPUCL_CORRUPT_DATA,
+                         "'%s' has rank %d and %lld examples; expected an "
+                         "example axis with at least one",
+                         file->path, array.shape.rank, (long long)examples);
+    else if (source->field_count && examples != source->example_count)
+        status = TP_FAIL(
+            TPUCL_CORRUPT_DATA, "'%s' has %lld examples and '%s' has %lld; expected equal numbers",
+            first_path, (long long)source->example_count, file->path, (long long)examples);
+    source->example_count = examples;
+    if (status == TPUCL_OK) status = tp_source_add_field(source, file->name, &array);
+    tp_free(array.data);
+    return status;
+}
+
+tpucl_status tp_source_open_npy_files(const tp_source_file *files, int32_t file_count,
+                                      tp_source **out_source)
+{
+    if (file_count < 1 || file_count > TP_SOURCE_MAX_FIELDS)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "%d files, expected 1 to %d", file_count,
+                       TP_SOURCE_MAX_FIELDS);
+    tp_source *source = TP_NEW(tp_source);
+    tpucl_status status = source ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < file_count && status == TPUCL_OK; i++) {
+        status = add_npy(&files[i], files[0].path, source);
+        source->label_count += files[i].is_label;
+    }
+    if (status != TPUCL_OK) {
+        tp_source_destroy(source);
+        return status;
+    }
+    *out_source = source;
+    return TPUCL_OK;
+}

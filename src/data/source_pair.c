@@ -3,13 +3,13 @@
 #include "core/alloc.h"
 #include "data/source_internal.h"
 
-static tpucl_status add_field(tp_source *source, const char *name, tp_file_array *array)
+tpucl_status tp_source_add_field(tp_source *source, const char *name, tp_file_array *array)
 {
     tp_field *field = &source->fields[source->field_count];
-    field->name = tp_alloc_strdup(name);
-    if (!field->name) return TPUCL_OUT_OF_MEMORY;
     field->dtype = array->dtype;
     TP_TRY(tp_shape_init(&field->shape, array->shape.rank - 1, array->shape.dims + 1));
+    field->name = tp_alloc_strdup(name);
+    if (!field->name) return TPUCL_OUT_OF_MEMORY;
     field->bytes = (uint64_t)tp_shape_bytes(&field->shape, field->dtype);
     source->arrays[source->field_count++] = array->data;
     array->data = NULL;
@@ -35,8 +35,9 @@ static tpucl_status make_pair(const char *inputs_path, tp_file_array *inputs,
         return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' holds no example", inputs_path);
     if (inputs->shape.rank == 3) inputs->shape.dims[inputs->shape.rank++] = 1;
     source->example_count = inputs->shape.dims[0];
-    TP_TRY(add_field(source, "image", inputs));
-    return add_field(source, "label", labels);
+    source->label_count = 1;
+    TP_TRY(tp_source_add_field(source, "image", inputs));
+    return tp_source_add_field(source, "label", labels);
 }
 
 tpucl_status tp_source_adopt_pair(const char *inputs_path, tp_file_array *inputs,
@@ -49,8 +50,6 @@ tpucl_status tp_source_adopt_pair(const char *inputs_path, tp_file_array *inputs
     tp_free(inputs->data);
     tp_free(labels->data);
     if (status != TPUCL_OK) {
-        if (source && source->field_count < TP_SOURCE_MAX_FIELDS)
-            tp_free((char *)source->fields[source->field_count].name); /* a half-made field */
         tp_source_destroy(source);
         return status;
     }

@@ -36,6 +36,12 @@
  *            "correct"     f32 []: sum of weight where the largest class is the label's; only for the
  *                          cross-entropy losses
  *            "prediction"  f32 [B, result...], per core; only in predict
+ *
+ * A model with several inputs or outputs has inputs of their names, a label for each output (of the name that
+ * its target says), and in predict outputs of their names. loss_sum is the sum over the outputs of the target's
+ * weight times the output's loss, where that is scaled to the sum of weights of all examples if it counts
+ * elements; "NAME/loss_sum", "NAME/weight_sum" and "NAME/correct" are what each output has.
+ *
  * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(); with masked
  * elements there is no denominator input, as their number is known on the cores only: gradients are divided
  * by the sum of weights after they were summed (cross_shard.h). Examples of
@@ -65,9 +71,21 @@ typedef enum tp_model_loss {
 
 typedef struct tp_loss_options tp_loss_options; /* model/loss.h */
 
+/* What one of several outputs is to become. */
+typedef struct tp_model_target {
+    const char *label; /* name of the graphs' input with the labels */
+    tp_model_loss loss;
+    bool from_logits;
+    const tp_loss_options *options; /* NULL: the defaults of the kind */
+    double weight;                  /* of its loss in the sum that is minimised */
+} tp_model_target;
+
 /* How results are judged, beyond the kind of the loss. */
 typedef struct tp_model_score {
     const tp_loss_options *loss; /* NULL: the defaults of the kind */
+    /* For a model with several outputs, one for each, in their order; the loss given elsewhere then means
+     * nothing. NULL: the first output alone is judged. */
+    const tp_model_target *targets;
 } tp_model_score;
 
 /* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is
@@ -140,6 +158,11 @@ const tp_shape *tp_model_output_shape(const tp_model *model, int32_t index);
 /* dtype and shape of "label" for a batch of `batch`. */
 tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
                             tp_dtype *out_dtype, tp_shape *out_shape) TPUCL_MUST_CHECK;
+
+/* The same for the label of another output. */
+tpucl_status tp_model_label_at(const tp_model *model, int32_t output, tp_model_loss loss,
+                               int64_t batch, tp_dtype *out_dtype,
+                               tp_shape *out_shape) TPUCL_MUST_CHECK;
 
 /* One row per call of a layer, in order; weights count where they are first used. */
 typedef struct tp_model_row {

@@ -18,19 +18,27 @@ static tpucl_status check_batch(int64_t batch)
 tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t batch,
                             tp_dtype *out_dtype, tp_shape *out_shape)
 {
-    const tp_shape *output = tp_model_output(model);
+    return tp_model_label_at(model, 0, loss, batch, out_dtype, out_shape);
+}
+
+tpucl_status tp_model_label_at(const tp_model *model, int32_t output, tp_model_loss loss,
+                               int64_t batch, tp_dtype *out_dtype, tp_shape *out_shape)
+{
+    const tp_shape *shape = tp_model_output_shape(model, output);
     TP_TRY(check_batch(batch));
-    const int64_t classes = output->rank > 0 ? output->dims[output->rank - 1] : 1;
+    const int64_t classes = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
     if (classes < tp_loss_least_classes(loss)) {
+        const char *name = model->output_count > 1 ? tp_model_output_name(model, output) : "";
         char text[TP_SHAPE_TEXT_MAX];
-        tp_shape_format(output, text, sizeof text);
+        tp_shape_format(shape, text, sizeof text);
         return TP_FAIL(TPUCL_INVALID_CONFIG,
-                       "the model's result is %s for each example; a cross-entropy needs [classes] "
-                       "or [..., classes] with 2 or more; is a Flatten or a last Dense missing?",
-                       text);
+                       "the model's result%s%s is %s for each example; a cross-entropy needs "
+                       "[classes] or [..., classes] with 2 or more; is a Flatten or a last Dense "
+                       "missing?",
+                       *name ? " " : "", name, text);
     }
     *out_dtype = tp_loss_is_sparse(loss) ? TP_S32 : TP_F32;
-    *out_shape = tp_model_batched(batch, output);
+    *out_shape = tp_model_batched(batch, shape);
     if (tp_loss_is_sparse(loss)) out_shape->dims[--out_shape->rank] = 0;
     return TPUCL_OK;
 }
@@ -62,47 +70,136 @@ typedef struct loss_result {
     double most;                     /* what weight_sum is at most, when all weights are 1 */
 } loss_result;
 
+/* One output's loss, of the core. */
+typedef struct output_loss {
+    tp_node_id loss_sum, weight_sum, correct;
+    bool is_masked;
+    double most;
+} output_loss;
+
+static tpucl_status add_output_loss(tp_graph *graph, const tp_model_forward *forward, int32_t index,
+                                    const tp_model_target *target, tp_node_id label,
+                                    tp_node_id weight, output_loss *out)
+{
+    const tp_loss_input input = {.kind = target->loss,
+                                 .result = forward->results[index],
+                                 .logits =
+                                     target->from_logits ? TP_NO_NODE : forward->logits[index],
+                                 .label = label,
+                                 .from_logits = target->from_logits,
+                                 .options = target->options};
+    const tp_loss_weights weights =
+        tp_loss_weights_of(graph, &input, weight, forward->masks[index]);
+    out->loss_sum = tp_loss_sum(graph, &input, &weights);
+    out->weight_sum = tp_op_reduce(graph, weights.weight, "add", NULL, 0);
+    TP_TRY(tp_graph_check(graph));
+    const tp_shape counted = tp_graph_node(graph, weights.weight)->shape;
+    out->is_masked = weights.is_masked;
+    out->most = (double)tp_shape_elems(&counted);
+    out->correct = TP_NO_NODE;
+    if (tp_loss_has_accuracy(target->loss))
+        out->correct = tp_loss_correct_sum(graph, &input, &weights);
+    return tp_graph_check(graph);
+}
+
+static void add_named_sum(tp_graph *graph, const char *output, const char *what, tp_node_id sum)
+{
+    const char *name = tp_arena_printf(graph->arena, "%s/%s", output, what);
+    if (!name)
+        tp_graph_keep_error(graph);
+    else
+        add_sum_output(graph, name, sum);
+}
+
+/* The output's share of the sum that is minimised. Where elements were masked, it is scaled as if every
+ * example counted once, by sums over all cores. */
+static tp_node_id share_of(tp_graph *graph, const output_loss *loss, double target_weight,
+                           tp_node_id weight_sum)
+{
+    tp_node_id sum = loss->loss_sum;
+    if (target_weight != 1) sum = tp_op_multiply_scalar(graph, sum, target_weight);
+    if (!loss->is_masked) return sum;
+    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0), one = tp_op_scalar(graph, TP_F32, 1);
+    const tp_node_id counted = tp_op_all_reduce(graph, loss->weight_sum);
+    const tp_node_id counts = tp_op_compare(graph, "GT", counted, zero);
+    const tp_node_id factor = tp_op_divide(graph, tp_op_all_reduce(graph, weight_sum),
+                                           tp_op_select(graph, counts, counted, one));
+    return tp_op_multiply(graph, sum, tp_op_stop_gradient(graph, factor));
+}
+
+/* Of a model with several outputs. */
+static tpucl_status add_losses(tp_graph *graph, const tp_model *model,
+                               const tp_model_forward *forward, const tp_model_target *targets,
+                               const tp_node_id *labels, tp_node_id weight, loss_result *out)
+{
+    const tp_node_id weight_sum = tp_op_reduce(graph, weight, "add", NULL, 0);
+    tp_node_id total = TP_NO_NODE;
+    for (int32_t i = 0; i < model->output_count; i++) {
+        output_loss loss;
+        TP_TRY(add_output_loss(graph, forward, i, &targets[i], labels[i], weight, &loss));
+        const char *name = tp_model_output_name(model, i);
+        add_named_sum(graph, name, "loss_sum", loss.loss_sum);
+        add_named_sum(graph, name, "weight_sum", loss.weight_sum);
+        if (loss.correct != TP_NO_NODE) add_named_sum(graph, name, "correct", loss.correct);
+        const tp_node_id share = share_of(graph, &loss, targets[i].weight, weight_sum);
+        total = i == 0 ? share : tp_op_add(graph, total, share);
+    }
+    total = add_layer_losses(graph, &forward->losses, weight, weight_sum, total);
+    *out = (loss_result){.loss_sum = total, .weight_sum = weight_sum};
+    add_sum_output(graph, "loss_sum", total);
+    add_sum_output(graph, "weight_sum", weight_sum);
+    return tp_graph_check(graph);
+}
+
+static tpucl_status add_loss(tp_graph *graph, const tp_model_forward *forward,
+                             const tp_model_target *target, tp_node_id label, tp_node_id weight,
+                             loss_result *out)
+{
+    output_loss loss;
+    TP_TRY(add_output_loss(graph, forward, 0, target, label, weight, &loss));
+    *out = (loss_result){.loss_sum = add_layer_losses(graph, &forward->losses, weight,
+                                                      loss.weight_sum, loss.loss_sum),
+                         .weight_sum = loss.weight_sum,
+                         .is_masked = loss.is_masked,
+                         .most = loss.most};
+    add_sum_output(graph, "loss_sum", out->loss_sum);
+    add_sum_output(graph, "weight_sum", loss.weight_sum);
+    if (loss.correct != TP_NO_NODE) add_sum_output(graph, "correct", loss.correct);
+    return tp_graph_check(graph);
+}
+
 /* Forward pass, outputs of a graph with labels. */
 static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model, int64_t batch,
                                          tp_model_loss loss, bool from_logits,
                                          const tp_model_score *score, bool is_training,
                                          loss_result *out)
 {
-    tp_dtype label_dtype;
-    tp_shape label_shape;
-    TP_TRY(tp_model_label(model, loss, batch, &label_dtype, &label_shape));
+    const tp_model_target only = {"label", loss, from_logits, score ? score->loss : NULL, 1};
+    const bool has_many = score && score->targets;
+    const tp_model_target *targets = has_many ? score->targets : &only;
+    const int32_t count = has_many ? model->output_count : 1;
     tp_node_id inputs[TP_MODEL_MAX_INPUTS];
+    tp_node_id *labels = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)count);
+    if (!labels) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(check_batch(batch));
     tp_model_add_inputs(graph, model, batch, inputs);
-    tp_node_id label = tp_graph_add_input(graph, "label", label_dtype, label_shape);
+    for (int32_t i = 0; i < count; i++) {
+        tp_dtype dtype;
+        tp_shape shape;
+        TP_TRY(tp_model_label_at(model, i, targets[i].loss, batch, &dtype, &shape));
+        labels[i] = tp_graph_add_input(graph, targets[i].label, dtype, shape);
+    }
     const tp_shape rows = {.rank = 1, .dims = {batch}};
     const tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
     for (int32_t i = 0; i < model->input_count; i++)
         inputs[i] = tp_model_clear_padding(graph, inputs[i], weight);
-    label = tp_model_clear_padding(graph, label, weight);
+    for (int32_t i = 0; i < count; i++)
+        labels[i] = tp_model_clear_padding(graph, labels[i], weight);
     tp_model_forward forward;
     TP_TRY(tp_model_add_forward(graph, model, batch, is_training, inputs, weight, &forward));
-
     const char *outer = tp_graph_push_scope(graph, "loss");
-    const tp_loss_input input = {.kind = loss,
-                                 .result = forward.results[0],
-                                 .logits = from_logits ? TP_NO_NODE : forward.logits[0],
-                                 .label = label,
-                                 .from_logits = from_logits,
-                                 .options = score ? score->loss : NULL};
-    const tp_loss_weights weights = tp_loss_weights_of(graph, &input, weight, forward.masks[0]);
-    const tp_node_id loss_sum = tp_loss_sum(graph, &input, &weights);
-    const tp_node_id weight_sum = tp_op_reduce(graph, weights.weight, "add", NULL, 0);
-    TP_TRY(tp_graph_check(graph));
-    const tp_shape counted = tp_graph_node(graph, weights.weight)->shape;
-    *out = (loss_result){.loss_sum =
-                             add_layer_losses(graph, &forward.losses, weight, weight_sum, loss_sum),
-                         .weight_sum = weight_sum,
-                         .is_masked = weights.is_masked,
-                         .most = (double)tp_shape_elems(&counted)};
-    add_sum_output(graph, "loss_sum", out->loss_sum);
-    add_sum_output(graph, "weight_sum", weight_sum);
-    const tp_node_id correct = tp_loss_correct_sum(graph, &input, &weights);
-    if (correct != TP_NO_NODE) add_sum_output(graph, "correct", correct);
+    TP_TRY(has_many ? add_losses(graph, model, &forward, targets, labels, weight, out)
+                    : add_loss(graph, &forward, targets, labels[0], weight, out));
     tp_graph_pop_scope(graph, outer);
     return tp_graph_check(graph);
 }
@@ -210,7 +307,10 @@ static tpucl_status fill_predict(tp_graph *graph, const tp_model *model, int64_t
     tp_model_forward forward;
     tp_model_add_inputs(graph, model, batch, inputs);
     TP_TRY(tp_model_add_forward(graph, model, batch, false, inputs, TP_NO_NODE, &forward));
-    tp_graph_add_output(graph, "prediction", forward.results[0]);
+    for (int32_t i = 0; i < model->output_count; i++)
+        tp_graph_add_output(graph,
+                            model->output_count > 1 ? tp_model_output_name(model, i) : "prediction",
+                            forward.results[i]);
     return tp_graph_check(graph);
 }
 

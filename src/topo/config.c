@@ -226,17 +226,20 @@ static void check_files(const tp_config *config, tp_problems *problems)
 {
     static const char *const keys[] = {"data.train.inputs", "data.train.labels", "data.test.inputs",
                                        "data.test.labels"};
-    const char *const values[] = {config->data.train.inputs, config->data.train.labels,
-                                  config->data.test.inputs, config->data.test.labels};
+    const tp_config_files *const values[] = {&config->data.train.inputs, &config->data.train.labels,
+                                             &config->data.test.inputs, &config->data.test.labels};
     const bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
     for (int i = 0; i < 4; i++) {
-        if (files && !values[i][0] && i < 2)
+        if (files && !values[i]->count && i < 2)
             tp_problems_add(problems, "'%s' is missing: this 'data.dataset' is read from files",
                             keys[i]);
-        refuse_if(!files && values[i][0], keys[i], "the data sets 'idx' and 'npy'",
+        refuse_if(!files && values[i]->count, keys[i], "the data sets 'idx' and 'npy'",
                   "'data.dataset' is 'fashion-mnist'", problems);
+        refuse_if(config->data.dataset == TP_DATASET_IDX && values[i]->count && values[i]->names[0],
+                  keys[i], "the data set 'npy', when it names files", "'data.dataset' is 'idx'",
+                  problems);
     }
-    if (files && !values[2][0] != !values[3][0])
+    if (files && !values[2]->count != !values[3]->count)
         tp_problems_add(problems,
                         "'data.test.inputs' and 'data.test.labels' go together, found one");
 }

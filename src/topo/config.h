@@ -49,6 +49,30 @@ typedef struct tp_config_numbers {
 #define TP_CONFIG_FLAG_FIELD(field, meaning) bool field;
 #define TP_CONFIG_COUNT_FIELD(field, low, high, meaning) int64_t field;
 
+/* Files of arrays: one without a name (names[0] is NULL), or several by name. count 0: none. */
+typedef struct tp_config_files {
+    const char *const *names;
+    const char *const *paths;
+    size_t count;
+} tp_config_files;
+
+/* The loss of one output of a model that has several. NaN: not given. */
+typedef struct tp_config_output_loss {
+    const char *output;
+    int32_t name; /* tp_config_loss */
+    bool from_logits;
+#define TP_CONFIG_LOSS_NUMBER(field, low, high, open, meaning) double field;
+#define TP_CONFIG_LOSS_FLAG(field, meaning) bool field;
+    TP_LOSS_KEYS(TP_CONFIG_LOSS_NUMBER, TP_CONFIG_LOSS_FLAG)
+#undef TP_CONFIG_LOSS_NUMBER
+#undef TP_CONFIG_LOSS_FLAG
+    double weight;
+} tp_config_output_loss;
+typedef struct tp_config_losses {
+    const tp_config_output_loss *items;
+    size_t count;
+} tp_config_losses;
+
 typedef struct tp_config {
     const char *name;
     const char *topology;       /* built-in name or path */
@@ -60,6 +84,7 @@ typedef struct tp_config {
         TP_LOSS_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD)
         tp_config_numbers class_weight; /* of class 0, 1, ...; count 0: all 1 */
     } loss;
+    tp_config_losses losses; /* of outputs that `loss` is not for */
     tp_config_strings metrics;
     struct {
         int32_t name; /* tp_config_optimizer */
@@ -92,7 +117,7 @@ typedef struct tp_config {
         int32_t dataset; /* tp_config_dataset */
         const char *folder;
         struct {
-            const char *inputs, *labels; /* "" when not given */
+            tp_config_files inputs, labels;
         } train, test;
         double scale,
             offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core/arena.h"
 #include "core/str.h"
+#include "topo/config_losses.h"
 
 static size_t count_choices(const char *const *choices)
 {
@@ -225,6 +226,10 @@ tpucl_status tp_config_read_value(tp_config *config, const tp_config_key *key, c
         return read_strings(config, value, problems, field);
     case TP_CONFIG_GROUPS:
         return read_groups(config, key, value, problems);
+    case TP_CONFIG_FILES:
+        return tp_config_read_files(config, value, problems, field);
+    case TP_CONFIG_LOSSES:
+        return tp_config_read_losses(config, value, problems, field);
     case TP_CONFIG_MODEL:
         read_model(value, problems, field);
         break;
@@ -309,6 +314,12 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
             write_groups(config, writer);
         else
             tp_json_write_null(writer);
+        break;
+    case TP_CONFIG_FILES:
+        tp_config_write_files(field, writer);
+        break;
+    case TP_CONFIG_LOSSES:
+        tp_config_write_losses(field, writer);
         break;
     case TP_CONFIG_MODEL:
         tp_json_write_value(writer, config->model);

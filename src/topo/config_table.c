@@ -77,6 +77,9 @@ const tp_config_key tp_config_keys[] = {
         .meaning =
             "what the loss of an element of class 0, 1, ... is multiplied with; all 1 when not "
             "given"},
+    {"losses", TP_CONFIG_LOSSES, FIELD(losses), .fallback = "{}",
+     .meaning =
+         "losses of a model's outputs by name, with a `weight` (1) each; others have `loss`"},
     {"metrics", TP_CONFIG_CHOICES, FIELD(metrics), .choices = metric_names, .fallback = "[]",
      .meaning = "reported besides the loss; not given: accuracy where the loss has one"},
     {"optimizer.name", TP_CONFIG_CHOICE, FIELD(optimizer.name), .choices = optimizer_names,
@@ -141,14 +144,14 @@ const tp_config_key tp_config_keys[] = {
     {"data.folder", TP_CONFIG_STRING, FIELD(data.folder), .fallback = "\"\"", .keeps_result = true,
      .meaning = "where relative names of files begin; empty: where the command was started, for "
                 "fashion-mnist `TPUCL_DATA_DIR`, then the system's folder"},
-    {"data.train.inputs", TP_CONFIG_STRING, FIELD(data.train.inputs), .fallback = "\"\"",
-     .meaning = "idx, npy: file of the training inputs"},
-    {"data.train.labels", TP_CONFIG_STRING, FIELD(data.train.labels), .fallback = "\"\"",
-     .meaning = "idx, npy: file of the training labels"},
-    {"data.test.inputs", TP_CONFIG_STRING, FIELD(data.test.inputs), .fallback = "\"\"",
-     .meaning = "idx, npy: file of the test inputs; no evaluation without it"},
-    {"data.test.labels", TP_CONFIG_STRING, FIELD(data.test.labels), .fallback = "\"\"",
-     .meaning = "idx, npy: file of the test labels"},
+    {"data.train.inputs", TP_CONFIG_FILES, FIELD(data.train.inputs), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the training inputs; npy: also files by name of input"},
+    {"data.train.labels", TP_CONFIG_FILES, FIELD(data.train.labels), .fallback = "\"\"",
+     .meaning = "idx, npy: file of the training labels; npy: also files by name of output"},
+    {"data.test.inputs", TP_CONFIG_FILES, FIELD(data.test.inputs), .fallback = "\"\"",
+     .meaning = "idx, npy: file or files of the test inputs; no evaluation without it"},
+    {"data.test.labels", TP_CONFIG_FILES, FIELD(data.test.labels), .fallback = "\"\"",
+     .meaning = "idx, npy: file or files of the test labels"},
     {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",

@@ -18,6 +18,8 @@ typedef enum tp_config_type {
     TP_CONFIG_NUMBERS, /* tp_config_numbers */
     TP_CONFIG_STRINGS, /* tp_config_strings */
     TP_CONFIG_GROUPS,  /* cross_shard.groups: a list of lists of core ids, equally long */
+    TP_CONFIG_FILES,   /* tp_config_files: a text, or an object of texts */
+    TP_CONFIG_LOSSES,  /* tp_config_losses: an object of losses by output, see config_losses.h */
     TP_CONFIG_MODEL    /* const tp_json *: an object, kept as it is */
 } tp_config_type;
 

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/json_write.h"
 #include "core/str.h"
+#include "topo/config_losses.h"
 #include "topo/config_table.h"
 
 /* ---- JSON Schema 2020-12 ---- */
@@ -125,6 +126,10 @@ static tpucl_status write_type(tp_json_writer *writer, const tp_config_key *key)
         tp_json_end_object(writer);
         tp_json_end_object(writer);
         break;
+    case TP_CONFIG_FILES:
+        return tp_config_write_files_schema(writer);
+    case TP_CONFIG_LOSSES:
+        return tp_config_write_losses_schema(writer);
     case TP_CONFIG_MODEL:
         return write_model(writer);
     }
@@ -297,6 +302,8 @@ static void append_type(tp_str_builder *text, const tp_config_key *key)
                                         "list of numbers",
                                         "list of strings",
                                         "list of lists of core ids",
+                                        "path, or paths by name",
+                                        "losses by output",
                                         "object"};
     tp_str_append(text, names[key->type]);
     for (size_t i = 0; key->choices && key->choices[i]; i++)

@@ -72,6 +72,16 @@ typedef struct tp_session_info {
 } tp_session_info;
 void tp_session_get_info(const tp_session *session, tp_session_info *out_info);
 
+/* Means of one output of a model that has several; accuracy -1: its loss has none. */
+enum { TP_SESSION_MAX_OUTPUTS = 16 };
+typedef struct tp_session_output {
+    double loss, accuracy;
+} tp_session_output;
+
+/* How many outputs are reported one by one: 0 where the model has one. */
+int32_t tp_session_output_count(const tp_session *session);
+const char *tp_session_output_name(const tp_session *session, int32_t index);
+
 typedef struct tp_session_epoch {
     int64_t epoch; /* from 1 */
     int64_t steps, examples;
@@ -79,6 +89,7 @@ typedef struct tp_session_epoch {
     double train_loss, train_accuracy; /* means over the epoch; accuracy -1: the loss has none */
     bool has_eval;
     double eval_loss, eval_accuracy, eval_seconds;
+    tp_session_output train_outputs[TP_SESSION_MAX_OUTPUTS], eval_outputs[TP_SESSION_MAX_OUTPUTS];
 } tp_session_epoch;
 
 typedef struct tp_session_progress {

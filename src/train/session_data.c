@@ -1,7 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the data that a configuration names and says which examples train and which test. */
+#include <string.h>
 #include "core/file.h"
 #include "train/session_internal.h"
+
+/* Files by name, inputs first; a single file of labels is "label" whatever its name, a single file without a
+ * name the input "image". */
+static tpucl_status open_named(const tp_session *session, const tp_config_files *inputs,
+                               const tp_config_files *labels, tp_source **out_source)
+{
+    tp_source_file files[TP_SOURCE_MAX_FIELDS];
+    const size_t count = inputs->count + labels->count;
+    if (count > TP_SOURCE_MAX_FIELDS)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "the data have %zu files, expected at most %d", count,
+                       TP_SOURCE_MAX_FIELDS);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_label = i >= inputs->count;
+        const tp_config_files *from = is_label ? labels : inputs;
+        const size_t at = is_label ? i - inputs->count : i;
+        const char *name = is_label && labels->count == 1 ? "label" : from->names[at];
+        files[i] = (tp_source_file){
+            .path = tp_file_join(session->arena, session->config->data.folder, from->paths[at]),
+            .name = name ? name : "image",
+            .is_label = is_label};
+        if (!files[i].path) return TPUCL_OUT_OF_MEMORY;
+    }
+    return tp_source_open_npy_files(files, (int32_t)count, out_source);
+}
 
 static tpucl_status open_part(const tp_session *session, bool is_test, tp_source **out_source)
 {
@@ -9,10 +34,11 @@ static tpucl_status open_part(const tp_session *session, bool is_test, tp_source
     const char *folder = config->data.folder;
     if (config->data.dataset == TP_DATASET_FASHION_MNIST)
         return tp_source_open_fashion_mnist(folder, is_test, out_source);
-    const char *inputs = tp_file_join(
-        session->arena, folder, is_test ? config->data.test.inputs : config->data.train.inputs);
-    const char *labels = tp_file_join(
-        session->arena, folder, is_test ? config->data.test.labels : config->data.train.labels);
+    const tp_config_files *in = is_test ? &config->data.test.inputs : &config->data.train.inputs;
+    const tp_config_files *out = is_test ? &config->data.test.labels : &config->data.train.labels;
+    if (in->names[0] || out->names[0]) return open_named(session, in, out, out_source);
+    const char *inputs = tp_file_join(session->arena, folder, in->paths[0]);
+    const char *labels = tp_file_join(session->arena, folder, out->paths[0]);
     if (!inputs || !labels) return TPUCL_OUT_OF_MEMORY;
     return config->data.dataset == TP_DATASET_IDX ? tp_source_open_idx(inputs, labels, out_source)
                                                   : tp_source_open_npy(inputs, labels, out_source);
@@ -20,14 +46,22 @@ static tpucl_status open_part(const tp_session *session, bool is_test, tp_source
 
 static bool has_test_files(const tp_config *config)
 {
-    return config->data.dataset == TP_DATASET_FASHION_MNIST || *config->data.test.inputs;
+    return config->data.dataset == TP_DATASET_FASHION_MNIST || config->data.test.inputs.count > 0;
 }
 
 /* Files that are named need not agree; the model is built for the training part. */
 static tpucl_status check_same_fields(const tp_source *train, const tp_source *test)
 {
+    if (train->field_count != test->field_count)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "the training part has %d arrays, the test part %d",
+                       train->field_count, test->field_count);
     for (int32_t i = 0; i < train->field_count; i++) {
         const tp_field *a = &train->fields[i], *b = &test->fields[i];
+        if (strcmp(a->name, b->name) != 0)
+            return TP_FAIL(TPUCL_INVALID_CONFIG,
+                           "array %d of the training part is '%s', of the test part '%s'; expected "
+                           "the same order",
+                           i, a->name, b->name);
         if (a->dtype == b->dtype && tp_shape_equal(&a->shape, &b->shape)) continue;
         char train_shape[TP_SHAPE_TEXT_MAX], test_shape[TP_SHAPE_TEXT_MAX];
         tp_shape_format(&a->shape, train_shape, sizeof train_shape);

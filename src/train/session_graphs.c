@@ -1,118 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Model, graphs, programs: from a configuration to something that can be stepped. */
+ * Graphs and programs: from a model to something that can be stepped. */
 #include <stdio.h>
 #include <string.h>
 #include "core/clock.h"
 #include "optim/schedule.h"
 #include "train/session_internal.h"
-
-static tp_precision product_precision(const tp_config *config)
-{
-    if (config->precision == TP_PRECISION_FLOAT32) return TP_PRECISION_F32;
-    switch ((tp_matmul_precision)config->matmul_precision) {
-    case TP_MATMUL_HIGH:
-        return TP_PRECISION_HIGH;
-    case TP_MATMUL_HIGHEST:
-        return TP_PRECISION_HIGHEST;
-    case TP_MATMUL_DEFAULT:
-    default:
-        return TP_PRECISION_DEFAULT;
-    }
-}
-
-/* The shape of one example as the model sees it: input_shape is a reshape of what the files hold. */
-static tpucl_status input_shape(const tp_session *session, const tp_field *field, tp_shape *out)
-{
-    const tp_config_ints *wanted = &session->config->input_shape;
-    *out = field->shape;
-    if (!wanted->count) return TPUCL_OK;
-    TP_TRY(tp_shape_init(out, (int)wanted->count, wanted->items));
-    if (tp_shape_elems(out) == tp_shape_elems(&field->shape)) return TPUCL_OK;
-    char given[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
-    tp_shape_format(out, given, sizeof given);
-    tp_shape_format(&field->shape, found, sizeof found);
-    return TP_FAIL(TPUCL_INVALID_CONFIG,
-                   "input_shape %s has %lld elements, the data's examples are %s with %lld", given,
-                   (long long)tp_shape_elems(out), found, (long long)tp_shape_elems(&field->shape));
-}
-
-static tp_loss_options loss_options_of(const tp_config *config)
-{
-    tp_loss_options options = tp_loss_defaults((tp_model_loss)config->loss.name);
-#define NUMBER(field, low, high, open, meaning) options.field = config->loss.field;
-#define FLAG(field, meaning) options.field = config->loss.field;
-    TP_LOSS_KEYS(NUMBER, FLAG)
-#undef NUMBER
-#undef FLAG
-    options.class_weight = config->loss.class_weight.items;
-    options.class_count = (int64_t)config->loss.class_weight.count;
-    return options;
-}
-
-tpucl_status tp_session_build_model(tp_session *session)
-{
-    const tp_config *config = session->config;
-    const tp_field *field = &session->train_source->fields[0];
-    tp_model_input input = {
-        .dtype = field->dtype, .scale = config->data.scale, .offset = config->data.offset};
-    if (field->dtype != TP_U8 && field->dtype != TP_F32)
-        return TP_FAIL(TPUCL_UNSUPPORTED, "inputs are %s; expected u8 or f32",
-                       tp_dtype_name(field->dtype));
-    TP_TRY(input_shape(session, field, &input.shape));
-    tp_model_options options = {.policy = config->precision == TP_PRECISION_FLOAT32
-                                              ? TP_POLICY_FLOAT32
-                                              : TP_POLICY_MIXED_BFLOAT16,
-                                .precision = product_precision(config)};
-    session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
-    session->loss_options = loss_options_of(config);
-    session->score = (tp_model_score){.loss = &session->loss_options};
-    session->has_accuracy = tp_loss_has_accuracy(session->loss) && config->metrics.count > 0;
-    return tp_model_create(config->model, &input, &options, &session->model);
-}
-
-/* A number that is no class would train towards nothing, silently. */
-static tpucl_status check_classes(const tp_source *source, const char *part, int64_t classes,
-                                  double ignored)
-{
-    const int32_t *labels = source->arrays[1];
-    const int64_t elems = (int64_t)(source->fields[1].bytes / sizeof *labels); /* of an example */
-    for (int64_t i = 0; i < source->example_count * elems; i++)
-        if ((labels[i] < 0 || labels[i] >= classes) && (double)labels[i] != ignored)
-            return TP_FAIL(
-                TPUCL_INVALID_CONFIG,
-                "example %lld of the %s part has the label %d; the model's result has the "
-                "classes 0 to %lld",
-                (long long)(i / elems), part, labels[i], (long long)classes - 1);
-    return TPUCL_OK;
-}
-
-/* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
-static tpucl_status check_label(const tp_session *session)
-{
-    tp_dtype dtype;
-    tp_shape shape;
-    const tp_field *label = &session->train_source->fields[1];
-    TP_TRY(tp_model_label(session->model, session->loss, 1, &dtype, &shape));
-    uint64_t bytes = (uint64_t)tp_shape_bytes(&shape, dtype);
-    if (label->dtype == dtype && label->bytes == bytes) return TPUCL_OK;
-    char found[TP_SHAPE_TEXT_MAX], wanted[TP_SHAPE_TEXT_MAX];
-    tp_shape_format(&label->shape, found, sizeof found);
-    tp_shape_format(&shape, wanted, sizeof wanted);
-    return TP_FAIL(TPUCL_INVALID_CONFIG,
-                   "labels are %s%s per example; this loss and model want %s%s for a batch of one",
-                   tp_dtype_name(label->dtype), found, tp_dtype_name(dtype), wanted);
-}
-
-static tpucl_status check_all_classes(const tp_session *session)
-{
-    if (!tp_loss_is_sparse(session->loss)) return TPUCL_OK;
-    const tp_shape *output = tp_model_output(session->model);
-    const int64_t classes = output->dims[output->rank - 1];
-    const double ignored = session->loss_options.ignore_class;
-    TP_TRY(check_classes(session->train_source, "training", classes, ignored));
-    return session->test_source ? check_classes(session->test_source, "test", classes, ignored)
-                                : TPUCL_OK;
-}
 
 static tp_optim_config optimizer_of(const tp_config *config)
 {
@@ -202,8 +94,7 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
 
 tpucl_status tp_session_build_train(tp_session *session)
 {
-    TP_TRY(check_label(session));
-    TP_TRY(check_all_classes(session));
+    TP_TRY(tp_session_check_labels(session));
     TP_TRY(copy_groups(session, &session->cross_shard));
     session->train.name = "train";
     return build_train(session, &session->cross_shard, session->config->per_core_batch,

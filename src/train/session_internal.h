@@ -22,6 +22,10 @@ typedef struct tp_session_graph {
 /* Sums over examples, in double, in step order. */
 typedef struct tp_metric_sums {
     double loss, weight, correct;
+    /* Of each output, where a model has several. */
+    struct {
+        double loss, weight, correct;
+    } outputs[TP_SESSION_MAX_OUTPUTS];
 } tp_metric_sums;
 
 TP_ARRAY_DEFINE(tp_session_epoch_list, tp_session_epoch)
@@ -36,7 +40,8 @@ struct tp_session {
     tp_model *model;
     tp_model_loss loss;
     tp_loss_options loss_options;
-    tp_model_score score; /* borrows loss_options */
+    tp_model_score score;     /* borrows loss_options and targets */
+    tp_model_target *targets; /* [outputs of the model]; NULL: it has one */
     bool has_accuracy;
     tp_core_map *map;
     tp_program_cache *cache;
@@ -59,8 +64,10 @@ struct tp_session {
 /* session_data.c */
 tpucl_status tp_session_open_pipeline(tp_session *session);
 tpucl_status tp_session_open_data(tp_session *session);
-/* session_graphs.c: model and graphs, then programs and what is loaded. */
+/* session_model.c; the labels are checked against the model's outputs and their losses. */
 tpucl_status tp_session_build_model(tp_session *session);
+tpucl_status tp_session_check_labels(const tp_session *session);
+/* session_graphs.c: graphs, then programs and what is loaded. */
 tpucl_status tp_session_build_train(tp_session *session);
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
 /* Builds, compiles and loads the evaluation when it is first asked for. */
@@ -93,6 +100,12 @@ float tp_session_group_weight(const tp_session *session, int32_t core, int64_t v
 /* metrics.c: adds the results of a step, over all replica groups. */
 tpucl_status tp_metrics_add(tp_session *session, tp_session_graph *graph, uint64_t ticket,
                             tp_metric_sums *sums);
+/* Adds the result of this name, of any graph, to the sum that it belongs to. */
+void tp_metrics_add_result(const tp_session *session, const char *name, double value,
+                           tp_metric_sums *sums);
+void tp_metrics_add_sums(tp_metric_sums *sums, const tp_metric_sums *more);
+void tp_metrics_fill_outputs(const tp_session *session, const tp_metric_sums *sums,
+                             tp_session_output *out_outputs);
 double tp_metrics_loss(const tp_metric_sums *sums);
 double tp_metrics_accuracy(const tp_session *session, const tp_metric_sums *sums);
 

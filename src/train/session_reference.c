@@ -77,9 +77,7 @@ static void add_outputs(const tp_session *session, tp_metric_sums *sums)
             const tp_host_tensor *tensor = tp_reference_output(session->reference, core, i);
             double value = (double)*(const float *)tensor->data;
             const char *name = graph->outputs[i].name;
-            if (strcmp(name, "loss_sum") == 0) sums->loss += value;
-            if (strcmp(name, "weight_sum") == 0) sums->weight += value;
-            if (strcmp(name, "correct") == 0) sums->correct += value;
+            tp_metrics_add_result(session, name, value, sums);
         }
 }
 
@@ -109,12 +107,13 @@ static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *c
                                        .loss = tp_metrics_loss(&sums),
                                        .examples_per_second = (double)examples / seconds});
         if (!is_last && session->steps_done < session->steps_total) continue;
-        const tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
-                                        .steps = epoch_steps,
-                                        .examples = epoch_examples,
-                                        .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
-                                        .train_loss = tp_metrics_loss(&sums),
-                                        .train_accuracy = tp_metrics_accuracy(session, &sums)};
+        tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
+                                  .steps = epoch_steps,
+                                  .examples = epoch_examples,
+                                  .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
+                                  .train_loss = tp_metrics_loss(&sums),
+                                  .train_accuracy = tp_metrics_accuracy(session, &sums)};
+        tp_metrics_fill_outputs(session, &sums, epoch.train_outputs);
         TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
         if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &epoch);
         sums = (tp_metric_sums){0};

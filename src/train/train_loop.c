@@ -3,6 +3,7 @@
  * reading losses never stalls the devices.
  */
 #include <math.h>
+#include <string.h>
 #include "core/clock.h"
 #include "core/log.h"
 #include "train/session_internal.h"
@@ -28,9 +29,7 @@ static tpucl_status read_one(loop *l)
     tp_metric_sums step = {0};
     TP_TRY(tp_metrics_add(l->session, &l->session->train, l->tickets[l->read % MAX_LAG], &step));
     l->read++;
-    l->epoch_sums.loss += step.loss;
-    l->epoch_sums.weight += step.weight;
-    l->epoch_sums.correct += step.correct;
+    tp_metrics_add_sums(&l->epoch_sums, &step);
     l->latest = step;
     int64_t number = l->session->steps_done - l->submitted + l->read; /* of this step, from 1 */
     if (number % l->session->config->log_every == 0)
@@ -116,6 +115,7 @@ static tpucl_status end_epoch(loop *l)
                               .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
                               .train_loss = tp_metrics_loss(&l->epoch_sums),
                               .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
+    tp_metrics_fill_outputs(session, &l->epoch_sums, epoch.train_outputs);
     if (session->test_count && !atomic_load(&session->is_stopped)) {
         tp_session_epoch eval;
         TP_TRY(tp_session_evaluate(session, "test", &eval));
@@ -123,6 +123,7 @@ static tpucl_status end_epoch(loop *l)
         epoch.eval_loss = eval.train_loss;
         epoch.eval_accuracy = eval.train_accuracy;
         epoch.eval_seconds = eval.seconds;
+        memcpy(epoch.eval_outputs, eval.train_outputs, sizeof epoch.eval_outputs);
     }
     TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);

@@ -291,6 +291,23 @@ static const char conv_model[] =
     "\"activation\":\"relu\"},{\"type\":\"MaxPooling2D\"},{\"type\":\"BatchNormalization\"},"
     "{\"type\":\"Conv2D\",\"filters\":5,\"kernel_size\":2,\"strides\":2},"
     "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}";
+/* Branches, a layer called twice, channels convolved by themselves, a transposed convolution. */
+static const char branch_model[] =
+    "{\"layers\":[{\"type\":\"SeparableConv2D\",\"name\":\"a\",\"filters\":4,\"kernel_size\":3,"
+    "\"padding\":\"same\"},{\"type\":\"PReLU\"},{\"type\":\"Conv2D\",\"name\":\"b\",\"filters\":4,"
+    "\"kernel_size\":3,\"padding\":\"same\",\"groups\":2},{\"layer\":\"b\",\"name\":\"c\"},"
+    "{\"type\":\"Add\",\"name\":\"d\",\"inputs\":[\"a\",\"c\"]},"
+    "{\"type\":\"MaxPooling2D\"},{\"type\":\"Conv2DTranspose\",\"filters\":4,\"kernel_size\":3,"
+    "\"strides\":2,\"padding\":\"same\"},{\"type\":\"Cropping2D\",\"name\":\"e\",\"cropping\":2},"
+    "{\"type\":\"AveragePooling2D\",\"name\":\"f\",\"inputs\":\"d\"},"
+    "{\"type\":\"Concatenate\",\"inputs\":[\"e\",\"f\"]},"
+    "{\"type\":\"UpSampling2D\",\"interpolation\":\"bilinear\"},{\"type\":\"GlobalMaxPooling2D\"},"
+    "{\"type\":\"Dense\",\"units\":10}]}";
+
+static tpucl_status build_branch(tp_graph **out_graph)
+{
+    return build_training(branch_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
+}
 
 static tpucl_status build_dense_bf16(tp_graph **out_graph)
 {
@@ -399,6 +416,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},
         {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false, false},
+        {"training a graph of layers", build_branch, 3, 2, 2, false, false},
     };
     *out_count = sizeof cases / sizeof *cases;
     return cases;

@@ -234,6 +234,80 @@ Test(functional, inputs_and_outputs_by_name)
     tp_model_destroy(model);
 }
 
+/* ---- several outputs ---- */
+
+/* The kernels of one step of SGD from fixed values, on so many cores, with these weights of two losses. */
+static void step_with(double weight_a, double weight_b, int32_t cores, float out[9 + 6],
+                      float *out_loss)
+{
+    static const char body[] =
+        "'layers': [{'type': 'Dense', 'name': 'a', 'units': 3, 'use_bias': false},"
+        "           {'type': 'Dense', 'name': 'b', 'units': 2, 'use_bias': false}],"
+        "'outputs': ['b', 'a']";
+    static const float x[12] = {1, 2, 4, -1, 0.5f, 2, 0.25f, -1, 1, 3, -2, 1},
+                       row_weight[4] = {1, 1, 0.5f, 0};
+    static const float target_b[8] = {1, 0, -1, 2, 0.5f, 1, 9, 9};
+    static const int32_t target_a[4] = {0, 2, 1, 1};
+    const tp_model_target targets[] = {
+        {"b", TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, NULL, weight_b},
+        {"a", TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true, NULL, weight_a}};
+    const tp_model_score score = {.targets = targets};
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    optimizer.learning_rate = 1;
+    const tp_cross_shard shards = {.shards = cores};
+    const int64_t batch = 4 / cores;
+    const tp_model_train train = {.batch = batch, .optimizer = &optimizer, .cross_shard = &shards};
+    tp_model *model = functional_of(body);
+    tp_graph *graph;
+    EXPECT_OK(tp_model_build_scored_train(model, &train, &score, &graph));
+    model_run run = model_start(graph, cores, cores);
+    const void *inputs[2 * 5];
+    const float denominator = 2.5f;
+    for (int32_t core = 0; core < cores; core++) {
+        const void **in = &inputs[core * graph->input_count];
+        cr_assert(graph->input_count == 5);
+        in[0] = x + core * batch * 3;
+        in[1] = target_b + core * batch * 2;
+        in[2] = target_a + core * batch;
+        in[3] = row_weight + core * batch;
+        in[4] = &denominator;
+    }
+    for (int32_t i = 0; i < 2; i++)
+        for (int32_t j = 0; j < (i ? 6 : 9); j++)
+            ((float *)tp_reference_variable(run.reference, 0, i)->data)[j] =
+                golden_value(9 + (uint32_t)i, (uint32_t)j);
+    EXPECT_OK(tp_reference_step(run.reference, inputs, 0));
+    *out_loss = model_scalar(&run, "loss_sum") / model_scalar(&run, "weight_sum");
+    const double parts =
+        weight_a * (double)(model_scalar(&run, "a/loss_sum") / model_scalar(&run, "a/weight_sum")) +
+        weight_b * (double)(model_scalar(&run, "b/loss_sum") / model_scalar(&run, "b/weight_sum"));
+    cr_assert(fabs((double)*out_loss - parts) < 1e-5, "%g %g", (double)*out_loss, parts);
+    cr_assert(model_scalar(&run, "weight_sum") == 2.5f);
+    model_output(&run, "a/correct");
+    for (int32_t i = 0; i < 2; i++)
+        for (int32_t j = 0; j < (i ? 6 : 9); j++)
+            out[9 * i + j] = golden_value(9 + (uint32_t)i, (uint32_t)j) -
+                             ((float *)tp_reference_variable(run.reference, 0, i)->data)[j];
+    model_stop(&run);
+    tp_model_destroy(model);
+}
+
+Test(functional, the_total_is_the_weighted_sum)
+{
+    float a[15], b[15], both[15], split[15], loss_a, loss_b, loss, loss_split;
+    step_with(1, 0, 1, a, &loss_a);
+    step_with(0, 1, 1, b, &loss_b);
+    step_with(0.5, 2, 1, both, &loss);
+    step_with(0.5, 2, 2, split, &loss_split);
+    cr_assert(fabsf(loss - (0.5f * loss_a + 2 * loss_b)) < 1e-5f);
+    cr_assert(fabsf(loss - loss_split) < 1e-5f);
+    for (int i = 0; i < 15; i++) {
+        cr_assert(fabsf(both[i] - (0.5f * a[i] + 2 * b[i])) < 1e-5f, "%d: %g", i, (double)both[i]);
+        cr_assert(fabsf(both[i] - split[i]) < 1e-5f, "%d: %g", i, (double)split[i]);
+    }
+    cr_assert(fabsf(b[0]) > 1e-3f && a[9] == 0, "the second output alone reaches its kernel");
+}
+
 /* ---- problems ---- */
 
 Test(functional, all_problems_at_once)

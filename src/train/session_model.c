@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model of a configuration on the data that there are: inputs by name, losses of its outputs, labels that fit
+ * them. */
+#include <math.h>
+#include <string.h>
+#include "core/str.h"
+#include "train/session_internal.h"
+
+/* ---- inputs ---- */
+
+static tp_precision product_precision(const tp_config *config)
+{
+    if (config->precision == TP_PRECISION_FLOAT32) return TP_PRECISION_F32;
+    switch ((tp_matmul_precision)config->matmul_precision) {
+    case TP_MATMUL_HIGH:
+        return TP_PRECISION_HIGH;
+    case TP_MATMUL_HIGHEST:
+        return TP_PRECISION_HIGHEST;
+    case TP_MATMUL_DEFAULT:
+    default:
+        return TP_PRECISION_DEFAULT;
+    }
+}
+
+/* The shape of one example as the model sees it: input_shape is a reshape of what the files hold. */
+static tpucl_status input_shape(const tp_session *session, const tp_field *field, tp_shape *out)
+{
+    const tp_config_ints *wanted = &session->config->input_shape;
+    *out = field->shape;
+    if (!wanted->count) return TPUCL_OK;
+    TP_TRY(tp_shape_init(out, (int)wanted->count, wanted->items));
+    if (tp_shape_elems(out) == tp_shape_elems(&field->shape)) return TPUCL_OK;
+    char given[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
+    tp_shape_format(out, given, sizeof given);
+    tp_shape_format(&field->shape, found, sizeof found);
+    return TP_FAIL(TPUCL_INVALID_CONFIG,
+                   "input_shape %s has %lld elements, the data's examples are %s with %lld", given,
+                   (long long)tp_shape_elems(out), found, (long long)tp_shape_elems(&field->shape));
+}
+
+/* Everything that the data hold besides labels. */
+static tpucl_status find_inputs(const tp_session *session, tp_model_input *out_inputs,
+                                int32_t *out_count)
+{
+    const tp_config *config = session->config;
+    const tp_source *source = session->train_source;
+    const int32_t count = source->field_count - source->label_count;
+    if (count > 1 && config->input_shape.count)
+        return TP_FAIL(TPUCL_INVALID_CONFIG,
+                       "'input_shape' is for data with one input, these have %d", count);
+    for (int32_t i = 0; i < count; i++) {
+        const tp_field *field = &source->fields[i];
+        out_inputs[i] = (tp_model_input){.dtype = field->dtype,
+                                         .scale = config->data.scale,
+                                         .offset = config->data.offset,
+                                         .name = field->name};
+        TP_TRY(input_shape(session, field, &out_inputs[i].shape));
+    }
+    *out_count = count;
+    return TPUCL_OK;
+}
+
+/* ---- losses ---- */
+
+static tp_loss_options loss_options_of(const tp_config *config)
+{
+    tp_loss_options options = tp_loss_defaults((tp_model_loss)config->loss.name);
+#define NUMBER(field, low, high, open, meaning) options.field = config->loss.field;
+#define FLAG(field, meaning) options.field = config->loss.field;
+    TP_LOSS_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+    options.class_weight = config->loss.class_weight.items;
+    options.class_count = (int64_t)config->loss.class_weight.count;
+    return options;
+}
+
+static tp_loss_options output_options_of(const tp_config_output_loss *loss)
+{
+    tp_loss_options options = tp_loss_defaults((tp_model_loss)loss->name);
+#define NUMBER(field, low, high, open, meaning)                                                    \
+    if (!isnan(loss->field)) options.field = loss->field;
+#define FLAG(field, meaning) options.field = loss->field;
+    TP_LOSS_KEYS(NUMBER, FLAG)
+#undef NUMBER
+#undef FLAG
+    return options;
+}
+
+/* The entry of "losses" for an output; NULL: it has the configuration's "loss". */
+static const tp_config_output_loss *find_loss(const tp_config *config, const char *output)
+{
+    for (size_t i = 0; i < config->losses.count; i++)
+        if (strcmp(config->losses.items[i].output, output) == 0) return &config->losses.items[i];
+    return NULL;
+}
+
+static void check_loss_names(const tp_session *session, tp_problems *problems)
+{
+    const char *names[TP_SESSION_MAX_OUTPUTS];
+    const int32_t count = tp_model_output_count(session->model);
+    for (int32_t i = 0; i < count; i++)
+        names[i] = tp_model_output_name(session->model, i);
+    for (size_t i = 0; i < session->config->losses.count; i++) {
+        const char *output = session->config->losses.items[i].output;
+        bool is_known = false;
+        for (int32_t j = 0; j < count; j++)
+            is_known = is_known || strcmp(names[j], output) == 0;
+        if (is_known) continue;
+        const char *nearest = tp_str_nearest(output, names, (size_t)count);
+        tp_problems_add(problems, "'losses' names '%s', which is no output of the model%s%s%s",
+                        output, nearest ? ", did you mean '" : "", nearest ? nearest : "",
+                        nearest ? "'?" : "");
+    }
+}
+
+/* One target for each output of a model that has several; its labels are the data's array of the output's
+ * name. */
+static tpucl_status build_targets(tp_session *session)
+{
+    const tp_config *config = session->config;
+    const int32_t count = tp_model_output_count(session->model);
+    tp_problems problems = {0};
+    if (count > TP_SESSION_MAX_OUTPUTS)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "the model has %d outputs, expected at most %d", count,
+                       TP_SESSION_MAX_OUTPUTS);
+    check_loss_names(session, &problems);
+    if (count == 1 && !config->losses.count) return TPUCL_OK;
+    tp_model_target *targets = TP_ARENA_NEW_ARRAY(session->arena, tp_model_target, (size_t)count);
+    tp_loss_options *options = TP_ARENA_NEW_ARRAY(session->arena, tp_loss_options, (size_t)count);
+    if (!targets || !options) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        const char *name = tp_model_output_name(session->model, i);
+        const tp_config_output_loss *own = find_loss(config, name);
+        options[i] = own ? output_options_of(own) : session->loss_options;
+        targets[i] =
+            (tp_model_target){.label = count == 1 ? "label" : name,
+                              .loss = own ? (tp_model_loss)own->name : session->loss,
+                              .from_logits = own ? own->from_logits : config->loss.from_logits,
+                              .options = &options[i],
+                              .weight = own ? own->weight : 1};
+        if (count > 1 && tp_source_find_field(session->train_source, name) < 0)
+            tp_problems_add(&problems, "the data have no labels for the output '%s'", name);
+    }
+    session->targets = targets;
+    session->score.targets = targets;
+    session->has_accuracy = false;
+    return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, "the losses");
+}
+
+tpucl_status tp_session_build_model(tp_session *session)
+{
+    const tp_config *config = session->config;
+    tp_model_input inputs[TP_SOURCE_MAX_FIELDS];
+    int32_t count = 0;
+    TP_TRY(find_inputs(session, inputs, &count));
+    tp_model_options options = {.policy = config->precision == TP_PRECISION_FLOAT32
+                                              ? TP_POLICY_FLOAT32
+                                              : TP_POLICY_MIXED_BFLOAT16,
+                                .precision = product_precision(config)};
+    session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
+    session->loss_options = loss_options_of(config);
+    session->score = (tp_model_score){.loss = &session->loss_options};
+    session->has_accuracy = tp_loss_has_accuracy(session->loss) && config->metrics.count > 0;
+    TP_TRY(tp_model_create_many(config->model, inputs, count, &options, &session->model));
+    return build_targets(session);
+}
+
+/* ---- labels ---- */
+
+/* A number that is no class would train towards nothing, silently. */
+static tpucl_status check_classes(const tp_source *source, int32_t field, const char *part,
+                                  int64_t classes, double ignored)
+{
+    const int32_t *labels = source->arrays[field];
+    const int64_t elems =
+        (int64_t)(source->fields[field].bytes / sizeof *labels); /* of an example */
+    for (int64_t i = 0; i < source->example_count * elems; i++)
+        if ((labels[i] < 0 || labels[i] >= classes) && (double)labels[i] != ignored)
+            return TP_FAIL(
+                TPUCL_INVALID_CONFIG,
+                "example %lld of the %s part has the label %d; the model's result has the "
+                "classes 0 to %lld",
+                (long long)(i / elems), part, labels[i], (long long)classes - 1);
+    return TPUCL_OK;
+}
+
+/* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
+static tpucl_status check_label(const tp_session *session, int32_t output, int32_t field,
+                                tp_model_loss loss)
+{
+    tp_dtype dtype;
+    tp_shape shape;
+    const tp_field *label = &session->train_source->fields[field];
+    TP_TRY(tp_model_label_at(session->model, output, loss, 1, &dtype, &shape));
+    uint64_t bytes = (uint64_t)tp_shape_bytes(&shape, dtype);
+    if (label->dtype == dtype && label->bytes == bytes) return TPUCL_OK;
+    char found[TP_SHAPE_TEXT_MAX], wanted[TP_SHAPE_TEXT_MAX];
+    const bool is_named = tp_model_output_count(session->model) > 1;
+    tp_shape_format(&label->shape, found, sizeof found);
+    tp_shape_format(&shape, wanted, sizeof wanted);
+    return TP_FAIL(TPUCL_INVALID_CONFIG,
+                   "labels%s%s are %s%s per example; this loss and model want %s%s for a batch of "
+                   "one",
+                   is_named ? " of " : "", is_named ? label->name : "", tp_dtype_name(label->dtype),
+                   found, tp_dtype_name(dtype), wanted);
+}
+
+tpucl_status tp_session_check_labels(const tp_session *session)
+{
+    const tp_source *train = session->train_source, *test = session->test_source;
+    for (int32_t i = 0; i < tp_model_output_count(session->model); i++) {
+        const tp_model_target only = {"label", session->loss, false, &session->loss_options, 1};
+        const tp_model_target *target = session->targets ? &session->targets[i] : &only;
+        const int32_t found = tp_source_find_field(train, target->label);
+        const int32_t field = found < 0 ? train->field_count - 1 : found;
+        const tp_shape *output = tp_model_output_shape(session->model, i);
+        TP_TRY(check_label(session, i, field, target->loss));
+        if (!tp_loss_is_sparse(target->loss)) continue;
+        const int64_t classes = output->dims[output->rank - 1];
+        const double ignored = target->options->ignore_class;
+        TP_TRY(check_classes(train, field, "training", classes, ignored));
+        if (test) TP_TRY(check_classes(test, field, "test", classes, ignored));
+    }
+    return TPUCL_OK;
+}
