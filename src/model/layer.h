@@ -32,6 +32,7 @@ typedef struct tp_layer_weight {
     const tp_regularizer *regularizer;
     const tp_constraint *constraint;
     bool is_trainable; /* by its nature; a frozen layer has no trainable weights at all */
+    tp_shape fans;     /* [in, out] for the initializer; rank 0: it sees `shape` */
 } tp_layer_weight;
 
 typedef struct tp_layer_type tp_layer_type;

@@ -127,6 +127,7 @@ void tp_layer_adopt_weights(tp_layer *wrapper, const tp_layer *nested, const cha
                                 weight->initializer, weight->is_trainable && nested->trainable);
         own->regularizer = weight->regularizer;
         own->constraint = weight->constraint;
+        own->fans = weight->fans;
     }
 }
 

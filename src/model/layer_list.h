@@ -36,6 +36,12 @@
     X(cropping3d)                                                                                  \
     X(up_sampling1d)                                                                               \
     X(up_sampling3d)                                                                               \
+    X(embedding)                                                                                   \
+    X(einsum_dense)                                                                                \
+    X(multi_head_attention)                                                                        \
+    X(attention)                                                                                   \
+    X(additive_attention)                                                                          \
+    X(time_distributed)                                                                            \
     X(layer_normalization)                                                                         \
     X(rms_normalization)                                                                           \
     X(group_normalization)                                                                         \

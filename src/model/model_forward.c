@@ -68,7 +68,8 @@ static const tp_node_id *add_variables(tp_layer_context *context, const tp_model
                                 .shape = weight->shape,
                                 .is_trainable = layer->trainable && weight->is_trainable,
                                 .is_model = true};
-        tp_initializer_resolve(weight->initializer, &weight->shape, &variable.init,
+        tp_initializer_resolve(weight->initializer,
+                               weight->fans.rank ? &weight->fans : &weight->shape, &variable.init,
                                &variable.init_a, &variable.init_b);
         nodes[i] = tp_graph_add_variable(graph, &variable);
         if (weight->regularizer && variable.is_trainable)

@@ -28,6 +28,8 @@ from golden_values import values  # noqa: E402
 jax.config.update("jax_enable_x64", True)
 keras.backend.set_floatx("float64")
 MODELS = ("Model", "Functional", "Sequential")
+# What Keras takes when a layer is called.
+CALL_ARGUMENTS = ("use_causal_mask",)
 
 
 def sparsemax(z):
@@ -70,7 +72,7 @@ def make_layer(row):
     if row["type"] == "Activation" and row["activation"] in FUNCTIONS:
         return keras.layers.Lambda(FUNCTIONS[row["activation"]])
     for key, value in row.items():
-        if key in ("type", "inputs", "name"):
+        if key in ("type", "inputs", "name", *CALL_ARGUMENTS):
             continue
         if key.endswith("_regularizer"):
             value = object_of(value, keras.regularizers)
@@ -115,7 +117,14 @@ class Scope:
                 target = make_layer(row)
                 self.order.append((name, target))
             self.layers[name] = target
-            self.values[name] = target(args if len(args) > 1 else args[0])
+            more = {k: row[k] for k in CALL_ARGUMENTS if k in row}
+            if row.get("type") == "MultiHeadAttention":
+                more.update(zip(("query", "value", "key", "attention_mask"), args))
+                # With the scores Keras takes its explicit way, not that of a backend's fused function, which (in
+                # JAX) wants values as long as keys and lets a query that may see no key see all.
+                self.values[name] = target(return_attention_scores=True, **more)[0]
+            else:
+                self.values[name] = target(args if len(args) > 1 else args[0], **more)
             last = name
         outputs = self.spec.get("outputs", last)
         return [self.pick(o) for o in ([outputs] if isinstance(outputs, str) else outputs)]
