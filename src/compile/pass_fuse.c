@@ -268,10 +268,18 @@ static tpucl_status add_cluster(tp_fusion *fusion, tp_node_id id)
     return TPUCL_OK;
 }
 
+/* Of one element, and yet in memory, because a memory op or window reads it there: among the constants. */
+static bool is_stored_constant(const tp_fusion *fusion, tp_node_id id)
+{
+    return fusion->is_stored[id] && tp_node_is(tp_graph_node(fusion->graph, id), "constant");
+}
+
 static tpucl_status create_clusters(tp_fusion *fusion)
 {
     for (tp_node_id id = 0; id < fusion->graph->node_count; id++) {
-        if (!fusion->is_live[id] || !fusion->is_stored[id] || is_port_source(fusion, id)) continue;
+        if (!fusion->is_live[id] || !fusion->is_stored[id] || is_port_source(fusion, id) ||
+            is_stored_constant(fusion, id))
+            continue;
         TP_TRY(add_cluster(fusion, id));
     }
     for (size_t i = 0; i < fusion->clusters.count; i++)

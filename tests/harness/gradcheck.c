@@ -111,7 +111,8 @@ static void note_coverage(const checker *c, const tp_node_id *inputs, tp_node_id
         bool is_reached = false;
         for (int32_t i = 0; i < node->input_count; ++i)
             is_reached = is_reached || is_active[node->inputs[i]];
-        if (!is_reached || !node->def->gradient || !tp_dtype_is_float(node->dtype)) continue;
+        const bool is_differentiable = node->def->gradient || node->def->loop_part;
+        if (!is_reached || !is_differentiable || !tp_dtype_is_float(node->dtype)) continue;
         is_active[id] = true;
         coverage_note("gradient", node->def->name);
     }

@@ -378,6 +378,55 @@ static void add_convolution(maker *m)
     if (kind == 2) tp_op_convolution_filter_grad(g, x, y, f, &window, precision);
 }
 
+/* ---- memory and order ---- */
+
+/* s32, from two below to two above what is inside. */
+static tp_node_id draw_indices(maker *m, tp_shape shape, int64_t limit)
+{
+    static int32_t values[MAX_ELEMS];
+    for (int64_t i = 0; i < tp_shape_elems(&shape); i++)
+        values[i] = (int32_t)draw(m, (uint32_t)limit + 4) - 2;
+    return tp_op_constant(m->g, TP_S32, shape, values);
+}
+
+static void add_memory(maker *m)
+{
+    tp_graph *g = m->g;
+    static const char *const kinds[] = {"add", "max", "min", "replace", "multiply"};
+    const tp_node_id a = draw_of(m, is_any);
+    tp_shape shape = shape_of(m, a), box = shape;
+    if (shape.rank == 0 || tp_shape_elems(&shape) == 0) return;
+    const bool is_combined = node_of(m, a)->dtype != TP_U8 && node_of(m, a)->dtype != TP_PRED;
+    const int64_t axis = draw(m, (uint32_t)shape.rank), n = shape.dims[axis];
+    const uint32_t what = draw(m, 8);
+    if (what < 3) { /* along the axis: looked up, and put back somewhere else */
+        shape.dims[axis] = 1 + draw(m, (uint32_t)n);
+        const tp_node_id at = draw_indices(m, shape, n);
+        const tp_node_id taken = tp_op_take_along_axis(g, a, at, axis);
+        if (what > 0)
+            tp_op_put_along_axis(g, a, draw_indices(m, shape, n), taken, axis,
+                                 kinds[is_combined ? draw(m, 4) : 3]);
+    } else if (what == 3) {
+        const tp_node_id at = draw_indices(m, (tp_shape){1, {1 + draw(m, 40)}}, n);
+        if (tp_shape_elems(&shape) / n * 40 <= MAX_ELEMS) tp_op_take(g, a, at, axis);
+    } else if (what == 4) {
+        for (int i = 0; i < box.rank; i++)
+            box.dims[i] = 1 + draw(m, (uint32_t)box.dims[i]);
+        const tp_node_id start = draw_indices(m, (tp_shape){1, {box.rank}}, n);
+        const tp_node_id cut = tp_op_dynamic_slice(g, a, start, box.dims);
+        if (draw(m, 2))
+            tp_op_dynamic_update_slice(g, a, cut, draw_indices(m, (tp_shape){1, {box.rank}}, n));
+    } else if (what == 5) {
+        const char *kind = kinds[draw(m, 5)];
+        if (is_combined && strcmp(kind, "replace") != 0)
+            tp_op_cumulative(g, a, kind, axis, draw(m, 2), draw(m, 2));
+    } else if (what == 6) {
+        draw(m, 2) ? tp_op_sort(g, a, axis, draw(m, 2)) : tp_op_argsort(g, a, axis, draw(m, 2));
+    } else {
+        tp_op_top_k(g, a, 1 + draw(m, (uint32_t)shape.dims[shape.rank - 1]), NULL);
+    }
+}
+
 static void add_source(maker *m)
 {
     tp_graph *g = m->g;
@@ -408,11 +457,13 @@ static void add_source(maker *m)
 static void add_some(maker *m, int32_t ops)
 {
     for (int32_t i = 0; i < ops; i++) {
-        const uint32_t kind = draw(m, m->filter == TP_NO_NODE ? 20 : 26);
-        if (kind >= 23)
+        const uint32_t kind = draw(m, m->filter == TP_NO_NODE ? 22 : 28);
+        if (kind >= 25)
             add_convolution(m);
-        else if (kind >= 20)
+        else if (kind >= 22)
             add_window(m);
+        else if (kind >= 20)
+            add_memory(m);
         else if (kind < 5)
             add_unary(m);
         else if (kind < 10)

@@ -415,3 +415,51 @@ Test(loop, a_view_stays_inside_its_buffer)
     tp_program_destroy(program);
     tp_graph_destroy(g);
 }
+
+/* Looks up, scatters, sorts and runs along lines in each turn; what it scatters into lies outside. */
+static void shuffle(void *user, tp_graph *g, const tp_node_id *carries, const tp_node_id *slices,
+                    tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    const tp_node_id table = *(const tp_node_id *)user;
+    const tp_node_id rows = tp_op_take(g, table, slices[0], 0);
+    const tp_node_id order = tp_op_argsort(g, carries[0], 1, false);
+    const tp_node_id sorted = tp_op_take_along_axis(g, rows, order, 1);
+    const tp_node_id zeros = tp_op_fill(g, TP_F32, shape2(3, 5), 0);
+    out_next[0] = tp_op_add(g, carries[0], tp_op_put_along_axis(g, zeros, order, rows, 1, "add"));
+    out_stacked[0] = tp_op_cumulative(g, sorted, "add", 1, false, false);
+    out_stacked[1] = tp_op_put_along_axis(g, carries[0], order, sorted, 1, "max");
+}
+
+Test(loop, memory_ops_in_turns)
+{
+    for (int64_t turns = 1; turns <= 3; turns++) {
+        tp_graph *g = begin();
+        const tp_node_id at = tp_graph_add_input(g, "at", TP_S32, shape2(turns, 3));
+        tp_node_id table = tp_graph_add_input(g, "table", TP_F32, shape2(4, 5));
+        const tp_node_id start = tp_graph_add_input(g, "start", TP_F32, shape2(3, 5));
+        tp_node_id last, stacks[2];
+        const tp_scan scan = {.length = turns,
+                              .init = &start,
+                              .xs = &at,
+                              .carry_count = 1,
+                              .xs_count = 1,
+                              .stack_count = 2,
+                              .body = shuffle,
+                              .user = &table};
+        tp_op_scan(g, &scan, &last, stacks);
+        const tp_node_id sum =
+            tp_op_reduce(g, tp_op_multiply(g, stacks[0], stacks[0]), "add", NULL, 0);
+        const tp_node_id loss =
+            tp_op_add(g, sum, tp_op_reduce(g, tp_op_multiply(g, last, last), "add", NULL, 0));
+        const tp_node_id wrt[] = {table, start};
+        tp_node_id gradients[2];
+        tp_graph_gradients(g, loss, wrt, 2, gradients);
+        tp_graph_add_output(g, "last", last);
+        tp_graph_add_output(g, "stack 0", stacks[0]);
+        tp_graph_add_output(g, "stack 1", stacks[1]);
+        tp_graph_add_output(g, "d table", gradients[0]);
+        tp_graph_add_output(g, "d start", gradients[1]);
+        cr_assert_eq(tp_graph_check(g), TPUCL_OK, "%s", tpucl_last_error()->message);
+        expect_equal(g, 2, 1);
+    }
+}

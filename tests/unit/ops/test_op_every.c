@@ -147,3 +147,30 @@ Test(op_every, wrong_group_is_refused)
     cr_assert(strstr(text, "is for replica groups of 3 cores, they have 2"), "%s", text);
     tp_graph_destroy(g);
 }
+
+static void accumulate(void *user, tp_graph *g, const tp_node_id *carries, const tp_node_id *slices,
+                       tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    (void)user;
+    out_stacked[0] = tp_op_multiply(g, carries[0], slices[0]);
+    out_next[0] = tp_op_add(g, carries[0], slices[0]);
+}
+
+Test(op_every, loops)
+{
+    tp_graph *g = begin();
+    const tp_node_id xs = tp_graph_add_input(g, "xs", TP_F32, (tp_shape){3, {3, 2, 5}});
+    const tp_node_id start = tp_graph_add_input(g, "start", TP_F32, (tp_shape){2, {2, 5}});
+    tp_node_id last, stack;
+    const tp_scan scan = {.length = 3,
+                          .init = &start,
+                          .xs = &xs,
+                          .carry_count = 1,
+                          .xs_count = 1,
+                          .stack_count = 1,
+                          .body = accumulate};
+    tp_op_scan(g, &scan, &last, &stack);
+    tp_graph_add_output(g, "last", last);
+    tp_graph_add_output(g, "stack", stack);
+    end(g);
+}

@@ -91,3 +91,23 @@ Test(op_memory_device, filled_operands)
                              tp_op_fill(g, TP_BF16, (tp_shape){1, {1}}, 2), 0, "add"));
     end(g, 45);
 }
+
+/* Indices and tables of one element are constants in memory, not numbers in a kernel's text. */
+Test(op_memory_device, constants_of_one_element)
+{
+    tp_graph *g = begin();
+    const int32_t two = 2;
+    const float seven = 7;
+    const tp_shape one = {1, {1}};
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){1, {5}});
+    const tp_node_id at = tp_op_constant(g, TP_S32, one, &two);
+    const tp_node_id table = tp_op_constant(g, TP_F32, one, &seven);
+    tp_graph_add_output(g, "taken", tp_op_take(g, x, at, 0));
+    tp_graph_add_output(g, "of one",
+                        tp_op_take(g, table, shifted_indices(g, (tp_shape){1, {4}}), 0));
+    tp_graph_add_output(g, "put", tp_op_put_along_axis(g, x, at, table, 0, "add"));
+    tp_graph_add_output(g, "scalar", tp_op_take(g, x, tp_op_scalar(g, TP_S32, 3), 0));
+    tp_graph_add_output(g, "number",
+                        tp_op_add(g, x, tp_op_broadcast_to(g, table, (tp_shape){1, {5}})));
+    end(g, 5);
+}
