@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tpucl/tools.h>
-#include "cmd.h"
+#include "keras_run.h"
 #include "ui.h"
 
 typedef struct import_values {
@@ -55,26 +55,12 @@ static void print_layers(const tpucl_import *import)
     tp_ui_table_end(&table, stdout);
 }
 
-/* Errors go to standard error, as other failures do; notes belong to the result. */
-static void print_findings(const tpucl_import *import, const char *severity, FILE *out)
-{
-    tpucl_finding finding;
-    for (int32_t i = 0; (finding = tpucl_import_finding(import, i)).text; i++) {
-        if (strcmp(finding.severity, severity) != 0) continue;
-        fprintf(out, "%s%s%s", !strcmp(severity, "error") ? tp_ui_red(out) : "", finding.severity,
-                tp_ui_plain(out));
-        if (*finding.where) fprintf(out, " %s '%s'", finding.rule, finding.where);
-        fprintf(out, ": %s\n", finding.text);
-        if (*finding.remedy) fprintf(out, "    %s\n", finding.remedy);
-    }
-}
-
 static void print_import(const tpucl_import *import, const import_values *values)
 {
     const tpucl_import_summary *summary = tpucl_import_get_summary(import);
     if (summary->errors) return;
     print_layers(import);
-    print_findings(import, "note", stdout);
+    tp_keras_run_print_findings(import, "note", stdout);
     printf("%s: %d layers, %lld parameters in %d weights, %s%s%s\n", summary->name,
            (int)summary->layers, (long long)summary->params, (int)summary->weights,
            summary->precision, *summary->keras_version ? ", Keras " : "", summary->keras_version);
@@ -94,7 +80,7 @@ static tp_exit finish_import(const tp_cmd *cmd, const import_values *values,
     tp_exit code = tp_cmd_write_json(cmd, values->common.json, json);
     tpucl_free(json);
     if (!errors || code != TP_EXIT_DONE) return code;
-    print_findings(import, "error", stderr);
+    tp_keras_run_print_findings(import, "error", stderr);
     fprintf(stderr, "tpucl import: '%s' cannot be taken over: %d error%s\n", model, errors,
             errors == 1 ? "" : "s");
     return TP_EXIT_USAGE;

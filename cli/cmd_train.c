@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "keras_run.h"
 #include "run_options.h"
 #include "ui.h"
 
@@ -26,6 +27,17 @@ static const tp_opt_row options[] = {
      .max = INT64_MAX,
      .offset = offsetof(tp_run_values, steps),
      .help = "stop after N steps, whatever the number of epochs"},
+    {.name = "data",
+     .kind = TP_OPT_TEXT,
+     .value = "DATASET",
+     .offset = offsetof(tp_run_values, data),
+     .help = "as --set data.dataset=DATASET"},
+    {.name = "params",
+     .kind = TP_OPT_TEXT,
+     .value = "FILE",
+     .complete = TP_COMPLETE_FILE,
+     .offset = offsetof(tp_run_values, params),
+     .help = "begin with these parameters, a safetensors file, instead of new ones"},
     {.name = "output-dir",
      .kind = TP_OPT_TEXT,
      .value = "FOLDER",
@@ -183,8 +195,18 @@ static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
     if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
     tpucl_run *run = NULL;
     const bool ignores_hangup = hangup_is_ignored();
-    if ((status = tp_run_open(&values, operands.items[0], &run)) != TPUCL_OK)
+    if (tp_keras_run_is_model(operands.items[0])) {
+        if (!tp_keras_run_open(cmd, &values, operands.items[0], &run, &code)) {
+            tpucl_run_destroy(run);
+            return code;
+        }
+    } else if ((status = tp_run_open(&values, operands.items[0], &run)) != TPUCL_OK) {
         return tp_cmd_fail(cmd, status);
+    }
+    if (values.params && (status = tpucl_run_load_params(run, values.params)) != TPUCL_OK) {
+        tpucl_run_destroy(run);
+        return tp_cmd_fail(cmd, status);
+    }
     code = train(cmd, &values, run, ignores_hangup);
     tpucl_run_destroy(run);
     return code;
@@ -193,14 +215,16 @@ static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
 const tp_cmd tp_cmd_train = {
     .name = "train",
     .summary = "train a model as its configuration says",
-    .operands = "CONFIG",
+    .operands = "CONFIG|MODEL",
     .min_operands = 1,
     .max_operands = 1,
     .complete = TP_COMPLETE_FILE,
     .description =
         "Trains what CONFIG, a JSON file, describes: topology, model, data, optimizer. Every "
         "problem of "
-        "the file is reported at once, before any work starts.\n\n"
+        "the file is reported at once, before any work starts. MODEL is a file of Keras (.keras, "
+        ".h5): its model, weights, loss, metrics and optimizer, on the data that --data and --set "
+        "name; 'tpucl import' shows what is in it.\n\n"
         "A line per epoch goes to standard output, then params_sha256, the digest of the trained "
         "parameters. It depends on the configuration alone: not on the device, --split, "
         "--wave-cores or "
@@ -216,6 +240,8 @@ const tp_cmd tp_cmd_train = {
         "with other values\n"
         "tpucl train run.json --topology k80 --json result.json --output-dir out\n"
         "on another machine, keeping everything\n"
+        "tpucl train model.keras --data fashion-mnist --output-dir out\n"
+        "a Keras model, from the weights in the file\n"
         "tpucl train run.json --device cpu --split 2\nsame bits, on two sub-devices",
     .options = options,
     .run = run_train,

@@ -58,6 +58,7 @@ tpucl_run_options tp_run_settings(const tp_run_values *values, const char *confi
     for (int32_t i = 0; i < values->set.count; ++i)
         list.items[list.count++] = values->set.items[i];
     if (values->topology) add_text(&list, "topology", values->topology);
+    if (values->data) add_text(&list, "data.dataset", values->data);
     if (values->output_dir) add_text(&list, "output_dir", values->output_dir);
     if (values->wave_cores) add_int(&list, "wave_cores", values->wave_cores);
     if (values->epochs) add_int(&list, "epochs", values->epochs);
@@ -73,14 +74,26 @@ tpucl_run_options tp_run_settings(const tp_run_values *values, const char *confi
     return options;
 }
 
-tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run)
+static tpucl_status open_run(tpucl_run_options options, tpucl_run **out_run)
 {
-    tpucl_run_options options = tp_run_settings(values, config_file);
     options.building = on_building;
     options.building_user = &building;
     tpucl_status status = tpucl_run_create(&options, out_run);
     tp_ui_progress_clear();
     return status;
+}
+
+tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run)
+{
+    return open_run(tp_run_settings(values, config_file), out_run);
+}
+
+tpucl_status tp_run_open_text(const tp_run_values *values, const char *config_text,
+                              tpucl_run **out_run)
+{
+    tpucl_run_options options = tp_run_settings(values, NULL);
+    options.config_text = config_text;
+    return open_run(options, out_run);
 }
 
 static void print_devices(const tpucl_run *run, int32_t count)

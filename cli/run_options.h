@@ -14,9 +14,10 @@ typedef struct tp_run_values {
     bool synchronous;
     /* train alone */
     int64_t steps, epochs;
-    const char *output_dir;
+    const char *output_dir, *data;
+    const char *params; /* train and eval */
     /* eval alone */
-    const char *params, *part;
+    const char *part;
 } tp_run_values;
 
 /* Rows for an option table that begins with a tp_run_values. */
@@ -64,6 +65,9 @@ tpucl_run_options tp_run_settings(const tp_run_values *values, const char *confi
 
 /* Creates the run from the configuration file and the options. */
 tpucl_status tp_run_open(const tp_run_values *values, const char *config_file, tpucl_run **out_run);
+/* The same from the text of a configuration. */
+tpucl_status tp_run_open_text(const tp_run_values *values, const char *config_text,
+                              tpucl_run **out_run);
 
 /* What the configuration came to, on standard error. */
 void tp_run_print_summary(const tpucl_run *run);

@@ -230,6 +230,13 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_save(const tpucl_import *im
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_json(const tpucl_import *import,
                                                           char **out_text);
 
+/* ---- export ---- */
+/* The model of a run configuration with its parameters (params.safetensors of a training or an import) as a file
+ * that Keras 3 loads: .keras, or weights alone when `path` ends in .weights.h5. TPUCL_INVALID_CONFIG when they do
+ * not fit together, TPUCL_UNSUPPORTED for another ending or a build without libzip or libhdf5. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_export(const char *config_file,
+                                                     const char *params_file, const char *path);
+
 /* ---- what there is ---- */
 /* Built-in topologies in the order of their table; NULL past the end. */
 TPUCL_API const char *tpucl_topology_name(int32_t index);

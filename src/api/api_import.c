@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keras files: import. */
+ * Keras files: import and export. */
 #include <tpucl/tools.h>
 #include "api/handles.h"
 #include "core/alloc.h"
 #include "core/json_write.h"
+#include "keras/export.h"
 #include "keras/import.h"
 
 struct tpucl_import {
@@ -154,4 +155,12 @@ tpucl_status tpucl_import_json(const tpucl_import *import, char **out_text)
     tp_json_end_array(&writer);
     tp_json_end_object(&writer);
     return tp_json_writer_finish(&writer, out_text);
+}
+
+tpucl_status tpucl_export(const char *config_file, const char *params_file, const char *path)
+{
+    TP_API_NEED(config_file);
+    TP_API_NEED(params_file);
+    TP_API_NEED(path);
+    return tp_keras_export_run(config_file, params_file, path);
 }

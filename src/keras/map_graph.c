@@ -285,27 +285,64 @@ tp_keras_call *tp_keras_graph_call(const tp_keras_graph *graph, const tp_keras_r
     size_t index;
     if (!tp_map_find(&graph->row_names, ref->layer, &index)) return NULL;
     const tp_keras_row *row = &graph->rows.items[index];
-    const int64_t call = ref->node - row->first_node;
-    if (call < 0 || call >= row->call_count) return NULL;
-    return &graph->calls.items[row->first_call + call];
+    if (ref->node < 0 || ref->node >= row->call_count) return NULL;
+    return &graph->calls.items[row->first_call + ref->node];
 }
 
-/* Nested models: in older files the call with which they were made is number 0, and the first that the
- * outer model has of them number 1. */
-static void find_first_nodes(tp_keras_graph *graph)
+/* Which node numbers references to each row have. */
+typedef struct node_range {
+    int64_t least, most; /* -1: no reference */
+} node_range;
+
+static void extend(const tp_keras_graph *graph, const tp_keras_refs *refs, node_range *ranges)
 {
-    for (size_t i = 0; i < graph->rows.count; i++)
-        if (graph->rows.items[i].is_model) graph->rows.items[i].first_node = 1;
-    for (size_t i = 0; i <= graph->calls.count; i++) {
-        const tp_keras_refs *refs =
-            i < graph->calls.count ? &graph->calls.items[i].inputs : &graph->outputs;
-        for (size_t k = 0; k < refs->count; k++) {
-            size_t row;
-            if (refs->items[k].node == 0 &&
-                tp_map_find(&graph->row_names, refs->items[k].layer, &row))
-                graph->rows.items[row].first_node = 0;
-        }
+    for (size_t i = 0; i < refs->count; i++) {
+        size_t row;
+        if (!tp_map_find(&graph->row_names, refs->items[i].layer, &row)) continue;
+        node_range *range = &ranges[row];
+        if (range->least < 0 || refs->items[i].node < range->least)
+            range->least = refs->items[i].node;
+        if (refs->items[i].node > range->most) range->most = refs->items[i].node;
     }
+}
+
+/* The call with which a nested model was made is its node 0 in many files, so that the first call of the outer
+ * model is node 1: in lists of inbound nodes always, in Keras 3 in the ends of Functional models, in its calls in
+ * some versions. */
+static int64_t base_of(const tp_keras_row *row, const node_range *range, bool is_end)
+{
+    const tp_json *nodes = tp_keras_member(row->json, "inbound_nodes");
+    const bool is_new = nodes && nodes->count && nodes->items[0].kind == TP_JSON_OBJECT;
+    if (!row->is_model || range->least <= 0) return 0;
+    if (!is_new || range->most >= row->call_count) return 1;
+    return is_end && strcmp(row->kind, "Sequential") != 0;
+}
+
+static void shift(const tp_keras_graph *graph, tp_keras_refs *refs, const node_range *ranges,
+                  bool is_end)
+{
+    for (size_t i = 0; i < refs->count; i++) {
+        size_t row;
+        if (tp_map_find(&graph->row_names, refs->items[i].layer, &row))
+            refs->items[i].node -= base_of(&graph->rows.items[row], &ranges[row], is_end);
+    }
+}
+
+/* Afterwards node numbers of nested models count from 0, too. */
+static tpucl_status count_nodes_from_zero(tp_keras_mapper *mapper, tp_keras_graph *graph)
+{
+    const size_t count = graph->rows.count;
+    node_range *ranges = TP_ARENA_NEW_ARRAY(mapper->arena, node_range, 2 * count + 1);
+    if (!ranges) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < 2 * count; i++)
+        ranges[i] = (node_range){-1, -1};
+    for (size_t i = 0; i < graph->calls.count; i++)
+        extend(graph, &graph->calls.items[i].inputs, ranges);
+    extend(graph, &graph->outputs, ranges + count);
+    for (size_t i = 0; i < graph->calls.count; i++)
+        shift(graph, &graph->calls.items[i].inputs, ranges, false);
+    shift(graph, &graph->outputs, ranges + count, true);
+    return TPUCL_OK;
 }
 
 static tpucl_status check_refs(const tp_keras_graph *graph, const tp_keras_refs *refs)
@@ -422,7 +459,7 @@ tpucl_status tp_keras_graph_read(tp_keras_mapper *mapper, const tp_json *config,
     if (layers->count > TP_KERAS_MAX_LAYERS) return malformed(layers, "at most 10000 layers");
     TP_TRY(out_graph->is_sequential ? read_sequential(mapper, inner, layers, prefix, out_graph)
                                     : read_functional(mapper, inner, layers, prefix, out_graph));
-    find_first_nodes(out_graph);
+    TP_TRY(count_nodes_from_zero(mapper, out_graph));
     for (size_t i = 0; i < out_graph->calls.count; i++)
         TP_TRY(check_refs(out_graph, &out_graph->calls.items[i].inputs));
     TP_TRY(check_refs(out_graph, &out_graph->inputs));

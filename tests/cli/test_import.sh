@@ -63,6 +63,25 @@ expect_in err "'-o' needs a value: -o FOLDER"
 run import "$golden/mlp.keras" -o taken/run
 expect_code 2
 
+# and back
+run export run/run.json -o back.keras --json -
+expect_code 0
+expect_json out 'r["written"]'
+run import back.keras -o again
+expect_code 0
+cmp -s <(tail -c 400 run/params.safetensors) <(tail -c 400 again/params.safetensors) || fail 'other parameters came back'
+run export run/run.json -o back.weights.h5
+expect_code 0
+run import run/nothing.json
+expect_code 2
+run export run/run.json -o back.txt
+expect_code 1
+expect_in err '.keras or .weights.h5'
+run export two/run.json --params run/params.safetensors
+expect_code 2
+expect_in err 'the parameters has' 'is not in the parameters'
+expect_absent model.keras
+
 # a Sequential model with the data's shape trains
 python3 - <<'PY'
 import json

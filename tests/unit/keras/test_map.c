@@ -338,3 +338,42 @@ Test(keras_map, forms_of_ends_and_calls)
     cr_assert_not_null(strstr(model.findings.items[0].what, "mask"), "%s",
                        model.findings.items[0].what);
 }
+
+#define NESTED(class, nodes)                                                                       \
+    "{\"class_name\":\"" class "\",\"config\":{\"name\":\"m\",\"layers\":[" INPUT("y") "," CALLED( \
+        "r", "[[[\"y\",0,0,{}]]]") "],\"input_layers\":[[\"y\",0,0]],\"output_layers\":"           \
+                                   "[[\"r\",0,0]]},\"name\":\"m\",\"inbound_nodes\":" nodes "}"
+#define TENSOR(name, node)                                                                         \
+    "{\"args\":[{\"class_name\":\"__keras_tensor__\",\"config\":{\"keras_history\":[\"" name       \
+    "\"," #node ",0]}}],\"kwargs\":{}}"
+
+/* Keras 3 numbers calls of a nested model from 0 in calls, and from 1 at the ends; Keras 2 from 1. */
+Test(keras_map, numbers_of_nested_calls)
+{
+    static const struct {
+        const char *text, *outputs;
+    } cases[] = {
+        {FUNCTIONAL(INPUT("x") "," NESTED("Functional",
+                                          "[" TENSOR("x", 0) "," TENSOR(
+                                              "a", 0) "]") "," CALLED("a", "[" TENSOR("m", 0) "]"),
+                    "[[\"x\",0,0]]", "[[\"m\",2,0]]"),
+         "\"outputs\":[\"m_again\"]}"},
+        {FUNCTIONAL(INPUT("x") "," NESTED("Functional",
+                                          "[" TENSOR("x", 0) "," TENSOR(
+                                              "a", 0) "]") "," CALLED("a", "[" TENSOR("m", 0) "]"),
+                    "[[\"x\",0,0]]", "[[\"m\",1,0],[\"m\",2,0]]"),
+         "\"outputs\":[\"m\",\"m_again\"]}"},
+        {FUNCTIONAL(
+             INPUT("x") "," NESTED("Model", "[[[\"x\",0,0,{}]],[[\"a\",0,0,{}]]]") "," CALLED(
+                 "a", "[[[\"m\",1,0,{}]]]"),
+             "[[\"x\",0,0]]", "[[\"m\",2,0]]"),
+         "\"outputs\":[\"m_again\"]}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tp_keras_model model = map_text(cases[i].text);
+        cr_assert_not_null(model.json);
+        const char *text = squeeze(model.json);
+        cr_assert_not_null(strstr(text, cases[i].outputs), "case %zu: %s", i, text);
+        cr_assert_not_null(strstr(text, "{\"layer\":\"m\",\"name\":\"m_again\"}"), "%s", text);
+    }
+}
