@@ -21,10 +21,11 @@ typedef struct initializer_row {
 static const char *const names[] = {"zeros",          "ones",          "constant",
                                     "random_uniform", "random_normal", "glorot_uniform",
                                     "glorot_normal",  "he_uniform",    "he_normal",
-                                    "lecun_uniform",  "lecun_normal",  "truncated_normal"};
-enum { NAME_COUNT = sizeof names / sizeof *names };
+                                    "lecun_uniform",  "lecun_normal",  "truncated_normal",
+                                    "orthogonal"};
+enum { NAME_COUNT = sizeof names / sizeof *names, ONES_BETWEEN = NAME_COUNT, ROW_COUNT };
 
-static const initializer_row rows[NAME_COUNT] = {
+static const initializer_row rows[ROW_COUNT] = {
     {TP_INIT_ZEROS, FAN_NONE, 0, NULL, NULL, 0, 0},
     {TP_INIT_ONES, FAN_NONE, 0, NULL, NULL, 0, 0},
     {TP_INIT_CONSTANT, FAN_NONE, 0, "value", NULL, 0, 0},
@@ -37,6 +38,8 @@ static const initializer_row rows[NAME_COUNT] = {
     {TP_INIT_UNIFORM, FAN_IN, 1, NULL, NULL, 0, 0},
     {TP_INIT_TRUNCATED_NORMAL, FAN_IN, 1, NULL, NULL, 0, 0},
     {TP_INIT_TRUNCATED_NORMAL, FAN_NONE, 0, "mean", "stddev", 0, 0.05},
+    {TP_INIT_ORTHOGONAL, FAN_NONE, 0, "gain", NULL, 1, 0},
+    {TP_INIT_ONES_BETWEEN, FAN_NONE, 0, NULL, NULL, 0, 0}, /* has no name */
 };
 
 /* Standard deviation of a unit normal cut at two; Keras divides by it so that the cut one has the wanted
@@ -49,6 +52,11 @@ tp_initializer tp_initializer_default(const char *name)
         if (strcmp(names[i], name) == 0)
             return (tp_initializer){.type = i, .a = rows[i].a, .b = rows[i].b};
     return (tp_initializer){0};
+}
+
+tp_initializer tp_initializer_ones_between(int64_t first, int64_t end)
+{
+    return (tp_initializer){.type = ONES_BETWEEN, .a = (double)first, .b = (double)end};
 }
 
 static bool read_parameters(const tp_json *value, const initializer_row *row, tp_problems *problems,
@@ -100,6 +108,8 @@ void tp_initializer_resolve(const tp_initializer *initializer, const tp_shape *s
     *out_kind = row->kind;
     *out_a = initializer->a;
     *out_b = initializer->b;
+    if (row->kind == TP_INIT_ORTHOGONAL)
+        *out_b = shape->rank > 0 ? (double)shape->dims[shape->rank - 1] : 1;
     if (row->fan == FAN_NONE) return;
     const double variance = row->scale / fan_of(row->fan, shape);
     if (row->kind == TP_INIT_UNIFORM) {

@@ -13,11 +13,15 @@
 
 typedef struct tp_initializer {
     int32_t type; /* index into the table of initializer.c */
-    double a, b;  /* constant: a = value; uniform: minval, maxval; normal: mean, stddev */
+    double a, b;  /* constant: a = value; uniform: minval, maxval; normal: mean, stddev;
+                     orthogonal: a = gain */
 } tp_initializer;
 
 /* By name; NULL-terminated names for messages. `name` must be one of the table. */
 tp_initializer tp_initializer_default(const char *name);
+
+/* 1 for elements first .. end - 1, 0 for others: the bias of an LSTM's forget gate. */
+tp_initializer tp_initializer_ones_between(int64_t first, int64_t end);
 
 /* Reads a string or an object; false after adding what is wrong to `problems`. */
 bool tp_initializer_read(const tp_json *value, tp_problems *problems, tp_initializer *out);

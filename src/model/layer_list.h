@@ -56,6 +56,10 @@
     X(spatial_dropout1d)                                                                           \
     X(spatial_dropout2d)                                                                           \
     X(spatial_dropout3d)                                                                           \
+    X(lstm)                                                                                        \
+    X(gru)                                                                                         \
+    X(simple_rnn)                                                                                  \
+    X(bidirectional)                                                                               \
     X(add)                                                                                         \
     X(subtract)                                                                                    \
     X(multiply)                                                                                    \

@@ -5,12 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hash.h"
 #include "num/bf16.h"
 #include "num/philox.h"
 
-static const char *const kind_names[TP_INIT_KIND_COUNT] = {"zeros",   "ones",   "constant",
-                                                           "uniform", "normal", "truncated_normal"};
+static const char *const kind_names[TP_INIT_KIND_COUNT] = {
+    "zeros",      "ones",        "constant", "uniform", "normal", "truncated_normal",
+    "orthogonal", "ones_between"};
 
 const char *tp_init_kind_name(tp_init_kind kind)
 {
@@ -25,8 +27,8 @@ tpucl_status tp_init_kind_parse(const char *name, tp_init_kind *out_kind)
             return TPUCL_OK;
         }
     return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                   "initialiser '%s', expected zeros, ones, constant, uniform, normal or "
-                   "truncated_normal",
+                   "initialiser '%s', expected zeros, ones, constant, uniform, normal, "
+                   "truncated_normal, orthogonal or ones_between",
                    name);
 }
 
@@ -76,6 +78,64 @@ static float draw_truncated(tp_random_stream stream, uint32_t block, uint32_t la
     return 0.0f;
 }
 
+/* ---- orthogonal ---- */
+
+static double dot(const double *a, const double *b, int64_t count)
+{
+    double lanes[8] = {0}, sum = 0;
+    for (int64_t i = 0; i < count; ++i)
+        lanes[i % 8] += a[i] * b[i];
+    for (int lane = 0; lane < 8; ++lane)
+        sum += lanes[lane];
+    return sum;
+}
+
+/* vectors[count][length]: each is made orthogonal to those before it, and of length 1. */
+static void orthonormalise(double *vectors, int64_t count, int64_t length)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        double *own = vectors + i * length;
+        for (int64_t j = 0; j < i; ++j) {
+            const double *other = vectors + j * length;
+            const double part = dot(own, other, length);
+            for (int64_t k = 0; k < length; ++k)
+                own[k] -= part * other[k];
+        }
+        const double norm = sqrt(dot(own, own, length));
+        for (int64_t k = 0; k < length; ++k)
+            own[k] = norm > 0 ? own[k] / norm : 0;
+    }
+}
+
+static tpucl_status fill_orthogonal(double gain, double columns_value, const char *name,
+                                    tp_random_stream stream, tp_dtype dtype, int64_t elems,
+                                    void *out)
+{
+    const int64_t columns =
+        columns_value >= 1 && columns_value <= (double)elems ? (int64_t)columns_value : 0;
+    if (elems == 0) return TPUCL_OK;
+    if (columns == 0 || (double)columns != columns_value || elems % columns != 0)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "'%s' has %lld elements, which are no matrix of %g columns", name,
+                       (long long)elems, columns_value);
+    const int64_t rows = elems / columns;
+    const int64_t count = rows < columns ? rows : columns, length = elems / count;
+    double *vectors = TP_NEW_ARRAY(double, (size_t)elems);
+    if (!vectors) return TPUCL_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < elems; ++i) /* element [row i / count][column i % count] */
+        vectors[i % count * length + i / count] =
+            tp_random_normal(stream, (uint32_t)(i / 4), (uint32_t)(i % 4));
+    orthonormalise(vectors, count, length);
+    for (int64_t i = 0; i < elems; ++i) {
+        const int64_t row = i / columns, column = i % columns;
+        const double value =
+            rows < columns ? vectors[row * length + column] : vectors[column * length + row];
+        store(dtype, out, i, (float)(gain * value));
+    }
+    tp_free(vectors);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *name, uint64_t seed,
                           tp_dtype dtype, int64_t elems, void *out)
 {
@@ -89,6 +149,12 @@ tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *nam
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "initialiser %s of '%s' makes f32 or bf16, not %s",
                        kind_names[kind], name, tp_dtype_name(dtype));
 
+    if (kind == TP_INIT_ONES_BETWEEN) {
+        for (int64_t i = 0; i < elems; ++i)
+            store(dtype, out, i, (double)i >= a && (double)i < b);
+        return TPUCL_OK;
+    }
+
     tp_sha256 hash;
     uint8_t digest[TP_SHA256_BYTES];
     tp_sha256_init(&hash);
@@ -98,6 +164,7 @@ tpucl_status tp_init_fill(tp_init_kind kind, double a, double b, const char *nam
                         (uint32_t)digest[3] << 24;
     const tp_random_stream stream =
         tp_random_stream_make((uint32_t)seed, (uint32_t)(seed >> 32), op, 0xffffffffu, 0);
+    if (kind == TP_INIT_ORTHOGONAL) return fill_orthogonal(a, b, name, stream, dtype, elems, out);
     const float offset = (float)a, scale = kind == TP_INIT_UNIFORM ? (float)(b - a) : (float)b;
     for (int64_t i = 0; i < elems; ++i) {
         const uint32_t block = (uint32_t)(i / 4), lane = (uint32_t)(i % 4);
