@@ -50,6 +50,8 @@ static tp_exit evaluate(const tp_cmd *cmd, const tp_run_values *values, tpucl_ru
         tp_ui_cell(&table, result.eval_accuracy < 0 ? "-" : "%.2f %%", 100 * result.eval_accuracy);
         tp_ui_cell(&table, "%.2f", result.eval_seconds);
         tp_ui_table_end(&table, stdout);
+        for (int32_t i = 0; i < result.metric_count; i++)
+            printf("%-36s %.4f\n", result.metric_names[i], result.eval_metrics[i]);
     }
     tp_exit code = tp_cmd_write_json(cmd, values->common.json, json);
     tpucl_free(json);

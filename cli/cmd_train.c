@@ -90,11 +90,22 @@ typedef struct display {
     bool wants_table, has_head;
 } display;
 
-static void print_number(double value, const char *format, double scale, const char *none)
+static void print_number(bool exists, double value, const char *format)
 {
-    char text[32];
-    snprintf(text, sizeof text, format, value * scale);
-    printf("  %10s", value < 0 || isnan(value) ? none : text);
+    char text[32] = "-";
+    if (exists && !isnan(value)) snprintf(text, sizeof text, format, value);
+    printf("  %10s", text);
+}
+
+static void print_metrics(const tpucl_epoch *epoch)
+{
+    for (int32_t i = 0; i < epoch->metric_count; i++) {
+        printf("%8s%-50s", "", epoch->metric_names[i]);
+        print_number(true, epoch->train_metrics[i], "%.4f");
+        print_number(false, 0, "");
+        print_number(epoch->has_eval, epoch->eval_metrics[i], "%.4f");
+        printf("\n");
+    }
 }
 
 static void print_epoch(void *user, const tpucl_epoch *epoch)
@@ -108,13 +119,14 @@ static void print_epoch(void *user, const tpucl_epoch *epoch)
                tp_ui_plain(stdout));
     shown->has_head = true;
     printf("%6lld  %8lld", (long long)epoch->epoch, (long long)epoch->steps);
-    print_number(epoch->seconds, "%.2f", 1, "-");
-    print_number(epoch->examples_per_second, "%.0f", 1, "-");
-    print_number(epoch->train_loss, "%.4f", 1, "-");
-    print_number(epoch->train_accuracy, "%.2f %%", 100, "-");
-    print_number(epoch->eval_loss, "%.4f", 1, "-");
-    print_number(epoch->eval_accuracy, "%.2f %%", 100, "-");
+    print_number(true, epoch->seconds, "%.2f");
+    print_number(true, epoch->examples_per_second, "%.0f");
+    print_number(true, epoch->train_loss, "%.4f");
+    print_number(epoch->train_accuracy >= 0, 100 * epoch->train_accuracy, "%.2f %%");
+    print_number(epoch->has_eval, epoch->eval_loss, "%.4f");
+    print_number(epoch->eval_accuracy >= 0, 100 * epoch->eval_accuracy, "%.2f %%");
     printf("\n");
+    print_metrics(epoch);
     fflush(stdout);
 }
 

@@ -54,6 +54,9 @@ static tpucl_status fill_info(tpucl_run *run)
 #undef NAME
     tp_session_info session;
     tp_session_get_info(run->session, &session);
+    run->metric_count = tp_session_metric_count(run->session);
+    for (int32_t i = 0; i < run->metric_count; i++)
+        run->metric_names[i] = tp_session_metric_name(run->session, i);
     run->info = (tpucl_run_info){
         .name = config->name,
         .topology = tp_session_topology(run->session)->name,
@@ -144,9 +147,16 @@ tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index, tpucl_de
 
 /* ---- training ---- */
 
-tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch)
+/* The same metrics in the same order. */
+static void copy_metrics(const tpucl_run *run, const double *from, double *to)
 {
-    return (tpucl_epoch){
+    _Static_assert((int)TPUCL_MAX_METRICS == (int)TP_SESSION_MAX_METRICS, "one limit");
+    memcpy(to, from, (size_t)run->metric_count * sizeof *to);
+}
+
+tpucl_epoch tp_api_epoch(const tpucl_run *run, const tp_session_epoch *epoch)
+{
+    tpucl_epoch public = {
         .epoch = epoch->epoch,
         .steps = epoch->steps,
         .seconds = epoch->seconds,
@@ -156,10 +166,17 @@ tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch)
         .eval_loss = epoch->has_eval ? epoch->eval_loss : -1,
         .eval_accuracy = epoch->has_eval ? epoch->eval_accuracy : -1,
         .eval_seconds = epoch->has_eval ? epoch->eval_seconds : 0,
+        .has_eval = epoch->has_eval,
+        .metric_count = run->metric_count,
+        .metric_names = run->metric_names,
     };
+    copy_metrics(run, epoch->train_metrics, public.train_metrics);
+    copy_metrics(run, epoch->eval_metrics, public.eval_metrics);
+    return public;
 }
 
 typedef struct bridge { /* the session's callbacks to the caller's */
+    const tpucl_run *run;
     const tpucl_run_callbacks *callbacks;
 } bridge;
 
@@ -174,7 +191,7 @@ static void on_progress(void *user, const tp_session_progress *progress)
 static void on_epoch(void *user, const tp_session_epoch *epoch)
 {
     const tpucl_run_callbacks *callbacks = ((bridge *)user)->callbacks;
-    tpucl_epoch public = tp_api_epoch(epoch);
+    tpucl_epoch public = tp_api_epoch(((bridge *)user)->run, epoch);
     if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &public);
 }
 
@@ -186,7 +203,7 @@ static tpucl_status fill_result(tpucl_run *run, bool interrupted)
     tpucl_epoch *copies = TP_NEW_ARRAY(tpucl_epoch, (size_t)count);
     if (!copies) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < count; i++)
-        copies[i] = tp_api_epoch(&epochs[i]);
+        copies[i] = tp_api_epoch(run, &epochs[i]);
     tp_free(run->epochs);
     run->epochs = copies;
     tp_session_get_info(run->session, &info);
@@ -244,7 +261,7 @@ tpucl_status tpucl_run_train(tpucl_run *run, const tpucl_run_callbacks *callback
 {
     TP_API_NEED(run);
     TP_TRY(prepare_output(run));
-    bridge user = {callbacks};
+    bridge user = {run, callbacks};
     tp_session_callbacks session = {on_progress, on_epoch, &user};
     tpucl_status status = tp_session_train(run->session, &session);
     bool interrupted = status == TPUCL_INTERRUPTED;
@@ -276,7 +293,11 @@ tpucl_status tpucl_run_evaluate(tpucl_run *run, const char *part, tpucl_epoch *o
                                 .train_accuracy = -1,
                                 .eval_loss = epoch.train_loss,
                                 .eval_accuracy = epoch.train_accuracy,
-                                .eval_seconds = epoch.seconds};
+                                .eval_seconds = epoch.seconds,
+                                .has_eval = true,
+                                .metric_count = run->metric_count,
+                                .metric_names = run->metric_names};
+    copy_metrics(run, epoch.train_metrics, out_result->eval_metrics);
     return TPUCL_OK;
 }
 

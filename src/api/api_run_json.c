@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Results of runs as JSON; docs/json.md describes them and is checked by tests/cli. Numbers that
  * do not exist (an accuracy that nobody asked for) are null. */
+#include <math.h>
 #include "api/run_internal.h"
 #include "core/json_write.h"
 
@@ -11,6 +12,18 @@ static void put_if(tp_json_writer *writer, const char *key, double value)
         tp_json_write_null(writer);
     else
         tp_json_write_double(writer, value);
+}
+
+/* Each metric under its name; NaN is null. */
+static void put_metrics(tp_json_writer *writer, const tpucl_epoch *epoch, const double *values)
+{
+    for (int32_t i = 0; i < epoch->metric_count; i++) {
+        tp_json_key(writer, epoch->metric_names[i]);
+        if (isfinite(values[i]))
+            tp_json_write_double(writer, values[i]);
+        else
+            tp_json_write_null(writer);
+    }
 }
 
 /* Of a model with several outputs. */
@@ -44,15 +57,17 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const 
     tp_json_put_double(writer, "loss", epoch->train_loss);
     put_if(writer, "accuracy", epoch->train_accuracy);
     write_outputs(writer, session, details->train_outputs);
+    put_metrics(writer, epoch, epoch->train_metrics);
     tp_json_end_object(writer);
     tp_json_key(writer, "eval");
-    if (epoch->eval_loss < 0) {
+    if (!epoch->has_eval) {
         tp_json_write_null(writer);
     } else {
         tp_json_begin_object(writer);
         tp_json_put_double(writer, "loss", epoch->eval_loss);
         put_if(writer, "accuracy", epoch->eval_accuracy);
         write_outputs(writer, session, details->eval_outputs);
+        put_metrics(writer, epoch, epoch->eval_metrics);
         tp_json_put_double(writer, "seconds", epoch->eval_seconds);
         tp_json_end_object(writer);
     }
@@ -141,6 +156,7 @@ tpucl_status tpucl_run_evaluation_json(tpucl_run *run, const char *part, const t
                     !strcmp(part, "train") ? run->info.train_examples : run->info.test_examples);
     tp_json_put_double(&writer, "loss", result->eval_loss);
     put_if(&writer, "accuracy", result->eval_accuracy);
+    put_metrics(&writer, result, result->eval_metrics);
     tp_json_put_double(&writer, "seconds", result->eval_seconds);
     tp_json_put_string(&writer, "params_sha256", digest);
     tp_json_end_object(&writer);

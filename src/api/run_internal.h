@@ -14,6 +14,8 @@ struct tpucl_run {
     tpucl_run_result result; /* of the last training; `epochs` is the copy below */
     tpucl_epoch *epochs;
     tp_arena *arena;
+    const char *metric_names[TPUCL_MAX_METRICS]; /* static */
+    int32_t metric_count;
     void (*building)(void *user, const char *what, int32_t done, int32_t total);
     void *building_user;
 };
@@ -21,6 +23,6 @@ struct tpucl_run {
 /* The configuration that the options name, with their overrides; not resolved yet. */
 tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **out_config);
 
-tpucl_epoch tp_api_epoch(const tp_session_epoch *epoch);
+tpucl_epoch tp_api_epoch(const tpucl_run *run, const tp_session_epoch *epoch);
 
 #endif

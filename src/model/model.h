@@ -35,6 +35,7 @@
  *            elements are masked (loss.h) both are sums over elements
  *            "correct"     f32 []: sum of weight where the largest class is the label's; only for the
  *                          cross-entropy losses
+ *            "metric/auc/0", ...: the sums of each metric of the score (metric.h), replicated
  *            "prediction"  f32 [B, result...], per core; only in predict
  *
  * A model with several inputs or outputs has inputs of their names, a label for each output (of the name that
@@ -69,7 +70,8 @@ typedef enum tp_model_loss {
 #undef TP_MODEL_LOSS_ID
 } tp_model_loss;
 
-typedef struct tp_loss_options tp_loss_options; /* model/loss.h */
+typedef struct tp_loss_options tp_loss_options;     /* model/loss.h */
+typedef struct tp_metric_options tp_metric_options; /* model/metric.h */
 
 /* What one of several outputs is to become. */
 typedef struct tp_model_target {
@@ -83,6 +85,9 @@ typedef struct tp_model_target {
 /* How results are judged, beyond the kind of the loss. */
 typedef struct tp_model_score {
     const tp_loss_options *loss; /* NULL: the defaults of the kind */
+    const int32_t *metrics;      /* [metric_count] tp_metric_kind */
+    int32_t metric_count;
+    const tp_metric_options *metric_options; /* NULL: the defaults */
     /* For a model with several outputs, one for each, in their order; the loss given elsewhere then means
      * nothing. NULL: the first output alone is judged. */
     const tp_model_target *targets;

@@ -3,6 +3,7 @@
  */
 #include "graph/builder.h"
 #include "model/loss.h"
+#include "model/metric.h"
 #include "model/model_forward.h"
 #include "ops/registry.h"
 
@@ -63,6 +64,26 @@ static tp_node_id add_layer_losses(tp_graph *graph, const tp_layer_losses *losse
     return loss_sum;
 }
 
+/* Sums of the metrics of the score: outputs "metric/<name>/<part>". */
+static tpucl_status add_metrics(tp_graph *graph, const tp_model_score *score,
+                                const tp_loss_input *input, const tp_loss_weights *weights)
+{
+    const tp_metric_options defaults = tp_metric_defaults();
+    const tp_metric_options *options = score->metric_options ? score->metric_options : &defaults;
+    for (int32_t i = 0; i < score->metric_count; i++) {
+        const tp_metric_kind kind = (tp_metric_kind)score->metrics[i];
+        tp_metric_parts parts;
+        TP_TRY(tp_metric_build(graph, kind, options, input, weights, &parts));
+        for (int32_t part = 0; part < parts.count; part++) {
+            const char *name =
+                tp_arena_printf(graph->arena, "metric/%s/%d", tp_metric_name(kind), (int)part);
+            if (!name) return TPUCL_OUT_OF_MEMORY;
+            add_sum_output(graph, name, parts.nodes[part]);
+        }
+    }
+    return TPUCL_OK;
+}
+
 /* What is minimised. */
 typedef struct loss_result {
     tp_node_id loss_sum, weight_sum; /* of the core, f32 [] */
@@ -70,7 +91,7 @@ typedef struct loss_result {
     double most;                     /* what weight_sum is at most, when all weights are 1 */
 } loss_result;
 
-/* One output's loss, of the core. */
+/* One output's loss, of the core. The score's metrics are those of the first output. */
 typedef struct output_loss {
     tp_node_id loss_sum, weight_sum, correct;
     bool is_masked;
@@ -78,8 +99,8 @@ typedef struct output_loss {
 } output_loss;
 
 static tpucl_status add_output_loss(tp_graph *graph, const tp_model_forward *forward, int32_t index,
-                                    const tp_model_target *target, tp_node_id label,
-                                    tp_node_id weight, output_loss *out)
+                                    const tp_model_target *target, const tp_model_score *score,
+                                    tp_node_id label, tp_node_id weight, output_loss *out)
 {
     const tp_loss_input input = {.kind = target->loss,
                                  .result = forward->results[index],
@@ -99,6 +120,7 @@ static tpucl_status add_output_loss(tp_graph *graph, const tp_model_forward *for
     out->correct = TP_NO_NODE;
     if (tp_loss_has_accuracy(target->loss))
         out->correct = tp_loss_correct_sum(graph, &input, &weights);
+    if (score && index == 0) TP_TRY(add_metrics(graph, score, &input, &weights));
     return tp_graph_check(graph);
 }
 
@@ -129,14 +151,15 @@ static tp_node_id share_of(tp_graph *graph, const output_loss *loss, double targ
 
 /* Of a model with several outputs. */
 static tpucl_status add_losses(tp_graph *graph, const tp_model *model,
-                               const tp_model_forward *forward, const tp_model_target *targets,
+                               const tp_model_forward *forward, const tp_model_score *score,
                                const tp_node_id *labels, tp_node_id weight, loss_result *out)
 {
+    const tp_model_target *targets = score->targets;
     const tp_node_id weight_sum = tp_op_reduce(graph, weight, "add", NULL, 0);
     tp_node_id total = TP_NO_NODE;
     for (int32_t i = 0; i < model->output_count; i++) {
         output_loss loss;
-        TP_TRY(add_output_loss(graph, forward, i, &targets[i], labels[i], weight, &loss));
+        TP_TRY(add_output_loss(graph, forward, i, &targets[i], score, labels[i], weight, &loss));
         const char *name = tp_model_output_name(model, i);
         add_named_sum(graph, name, "loss_sum", loss.loss_sum);
         add_named_sum(graph, name, "weight_sum", loss.weight_sum);
@@ -152,11 +175,11 @@ static tpucl_status add_losses(tp_graph *graph, const tp_model *model,
 }
 
 static tpucl_status add_loss(tp_graph *graph, const tp_model_forward *forward,
-                             const tp_model_target *target, tp_node_id label, tp_node_id weight,
-                             loss_result *out)
+                             const tp_model_target *target, const tp_model_score *score,
+                             tp_node_id label, tp_node_id weight, loss_result *out)
 {
     output_loss loss;
-    TP_TRY(add_output_loss(graph, forward, 0, target, label, weight, &loss));
+    TP_TRY(add_output_loss(graph, forward, 0, target, score, label, weight, &loss));
     *out = (loss_result){.loss_sum = add_layer_losses(graph, &forward->losses, weight,
                                                       loss.weight_sum, loss.loss_sum),
                          .weight_sum = loss.weight_sum,
@@ -198,8 +221,8 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
     tp_model_forward forward;
     TP_TRY(tp_model_add_forward(graph, model, batch, is_training, inputs, weight, &forward));
     const char *outer = tp_graph_push_scope(graph, "loss");
-    TP_TRY(has_many ? add_losses(graph, model, &forward, targets, labels, weight, out)
-                    : add_loss(graph, &forward, targets, labels[0], weight, out));
+    TP_TRY(has_many ? add_losses(graph, model, &forward, score, labels, weight, out)
+                    : add_loss(graph, &forward, targets, score, labels[0], weight, out));
     tp_graph_pop_scope(graph, outer);
     return tp_graph_check(graph);
 }

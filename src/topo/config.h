@@ -87,6 +87,13 @@ typedef struct tp_config {
     tp_config_losses losses; /* of outputs that `loss` is not for */
     tp_config_strings metrics;
     struct {
+        int64_t k, num_thresholds;
+        double threshold; /* NaN: not given */
+        int32_t curve;    /* 0: ROC, 1: PR */
+        int32_t average;  /* macro, micro, weighted */
+        tp_config_numbers target_class_ids;
+    } metric_options;
+    struct {
         int32_t name; /* tp_config_optimizer */
         TP_OPTIMIZER_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD)
         tp_config_strings exclude_from_weight_decay;

@@ -135,6 +135,25 @@
     NUMBER(delta, 0, 1e30, 'l', "where the square becomes a line")                                 \
     NUMBER(beta, 0, 1e3, 0, "weight of false positives")
 
+/* X(ID, symbol, name): Keras' metrics by their default names; docs/metrics.md has the formulas. */
+#define TP_METRIC_LIST(X)                                                                          \
+    X(ACCURACY, accuracy, "accuracy")                                                              \
+    X(BINARY_ACCURACY, binary_accuracy, "binary_accuracy")                                         \
+    X(CATEGORICAL_ACCURACY, categorical_accuracy, "categorical_accuracy")                          \
+    X(SPARSE_CATEGORICAL_ACCURACY, categorical_accuracy, "sparse_categorical_accuracy")            \
+    X(TOP_K_CATEGORICAL_ACCURACY, top_k_accuracy, "top_k_categorical_accuracy")                    \
+    X(SPARSE_TOP_K_CATEGORICAL_ACCURACY, top_k_accuracy, "sparse_top_k_categorical_accuracy")      \
+    X(AUC, auc, "auc")                                                                             \
+    X(PRECISION, precision, "precision")                                                           \
+    X(RECALL, recall, "recall")                                                                    \
+    X(F1_SCORE, f1_score, "f1_score")                                                              \
+    X(MEAN_SQUARED_ERROR, mean_squared_error, "mean_squared_error")                                \
+    X(MEAN_ABSOLUTE_ERROR, mean_absolute_error, "mean_absolute_error")                             \
+    X(ROOT_MEAN_SQUARED_ERROR, root_mean_squared_error, "root_mean_squared_error")                 \
+    X(COSINE_SIMILARITY, cosine_similarity, "cosine_similarity")                                   \
+    X(IO_U, iou, "io_u")                                                                           \
+    X(MEAN_IO_U, iou, "mean_io_u")
+
 /* clang-format on */
 
 /* The text of `key`'s default in the list of a row, or NULL: the choice has no such key. */

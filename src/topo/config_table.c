@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const metric_names[] = {"accuracy", NULL};
+#define METRIC_NAME(id, symbol, name) name,
+static const char *const metric_names[] = {TP_METRIC_LIST(METRIC_NAME) NULL};
+static const char *const curve_names[] = {"ROC", "PR", NULL};
+static const char *const average_names[] = {"macro", "micro", "weighted", NULL};
 #define NAME(id, symbol, name, keys) name,
 #define KEYS(id, symbol, name, keys) keys,
 static const char *const loss_names[] = {TP_LOSS_LIST(NAME) NULL};
@@ -82,6 +85,21 @@ const tp_config_key tp_config_keys[] = {
          "losses of a model's outputs by name, with a `weight` (1) each; others have `loss`"},
     {"metrics", TP_CONFIG_CHOICES, FIELD(metrics), .choices = metric_names, .fallback = "[]",
      .meaning = "reported besides the loss; not given: accuracy where the loss has one"},
+    {"metric_options.k", TP_CONFIG_INT, FIELD(metric_options.k), COUNT(1, 1e6), .fallback = "5",
+     .meaning = "top_k metrics: how many of the largest results may be the label"},
+    {"metric_options.threshold", TP_CONFIG_DOUBLE, FIELD(metric_options.threshold), COUNT(0, 1),
+     .fallback = "null",
+     .meaning = "binary_accuracy, precision, recall: results above it are of class 1, 0.5 when not "
+                "given; f1_score: the same, the largest result of each when not given"},
+    {"metric_options.num_thresholds", TP_CONFIG_INT, FIELD(metric_options.num_thresholds),
+     COUNT(2, 4096), .fallback = "200", .meaning = "auc: points of the curve"},
+    {"metric_options.curve", TP_CONFIG_CHOICE, FIELD(metric_options.curve), .choices = curve_names,
+     .fallback = "\"ROC\"", .meaning = "auc: of which curve"},
+    {"metric_options.average", TP_CONFIG_CHOICE, FIELD(metric_options.average),
+     .choices = average_names, .fallback = "\"macro\"",
+     .meaning = "f1_score: how the classes' scores become one"},
+    {"metric_options.target_class_ids", TP_CONFIG_NUMBERS, FIELD(metric_options.target_class_ids),
+     COUNT(0, 1e6), .fallback = "null", .meaning = "io_u: the classes to average over"},
     {"optimizer.name", TP_CONFIG_CHOICE, FIELD(optimizer.name), .choices = optimizer_names,
      .meaning = "how weights follow gradients"},
     TP_OPTIMIZER_KEYS(OPTIMIZER_NUMBER, OPTIMIZER_FLAG){

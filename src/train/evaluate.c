@@ -50,7 +50,7 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                    .prefetch = (int32_t)session->config->data.prefetch,
                                    .epochs = 1};
     tp_pipeline *pipeline = NULL;
-    tp_metric_sums sums = {0};
+    tp_metric_sums sums = tp_metrics_begin(session, session->evaluate_values);
     uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(tp_pipeline_create(source, &options, &pipeline));
     tpucl_status status = run_part(session, pipeline, source, &sums);
@@ -62,5 +62,6 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                      .train_loss = tp_metrics_loss(&sums),
                                      .train_accuracy = tp_metrics_accuracy(session, &sums)};
     tp_metrics_fill_outputs(session, &sums, out_result->train_outputs);
+    tp_metrics_finish(session, &sums, out_result->train_metrics);
     return TPUCL_OK;
 }

@@ -81,6 +81,7 @@ typedef struct tp_session_output {
 /* How many outputs are reported one by one: 0 where the model has one. */
 int32_t tp_session_output_count(const tp_session *session);
 const char *tp_session_output_name(const tp_session *session, int32_t index);
+enum { TP_SESSION_MAX_METRICS = 32 };
 
 typedef struct tp_session_epoch {
     int64_t epoch; /* from 1 */
@@ -90,6 +91,8 @@ typedef struct tp_session_epoch {
     bool has_eval;
     double eval_loss, eval_accuracy, eval_seconds;
     tp_session_output train_outputs[TP_SESSION_MAX_OUTPUTS], eval_outputs[TP_SESSION_MAX_OUTPUTS];
+    /* the configured metrics but accuracy, in their order: tp_session_metric_name; NaN: nothing counted */
+    double train_metrics[TP_SESSION_MAX_METRICS], eval_metrics[TP_SESSION_MAX_METRICS];
 } tp_session_epoch;
 
 typedef struct tp_session_progress {
@@ -120,6 +123,10 @@ void tp_session_stop(tp_session *session);
 /* Forward only over the whole "test" or "train" part; fills loss, accuracy, examples and seconds. */
 tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                  tp_session_epoch *out_result);
+
+/* The configured metrics but accuracy. Static names. */
+int32_t tp_session_metric_count(const tp_session *session);
+const char *tp_session_metric_name(const tp_session *session, int32_t index);
 
 int64_t tp_session_steps_done(const tp_session *session);
 /* Borrowed until the next call of tp_session_train. */

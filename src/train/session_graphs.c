@@ -97,8 +97,9 @@ tpucl_status tp_session_build_train(tp_session *session)
     TP_TRY(tp_session_check_labels(session));
     TP_TRY(copy_groups(session, &session->cross_shard));
     session->train.name = "train";
-    return build_train(session, &session->cross_shard, session->config->per_core_batch,
-                       &session->train.graph);
+    TP_TRY(build_train(session, &session->cross_shard, session->config->per_core_batch,
+                       &session->train.graph));
+    return tp_metrics_lay_out(session, session->train.graph);
 }
 
 tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include "core/array.h"
 #include "data/pipeline.h"
-#include "model/loss.h"
+#include "model/metric.h"
 #include "reference/reference.h"
 #include "train/session.h"
 #include "verify/compile_verified.h"
@@ -26,7 +26,22 @@ typedef struct tp_metric_sums {
     struct {
         double loss, weight, correct;
     } outputs[TP_SESSION_MAX_OUTPUTS];
+    double *values; /* [tp_metric_layout.value_count]: sums of metrics; NULL: not wanted */
 } tp_metric_sums;
+
+/* Where the sums of metrics are among the outputs of graphs, and in tp_metric_sums.values. */
+typedef struct tp_metric_part {
+    const char *output; /* "metric/auc/0" */
+    int64_t offset, count;
+} tp_metric_part;
+
+typedef struct tp_metric_layout {
+    int32_t kinds[TP_SESSION_MAX_METRICS]; /* tp_metric_kind; accuracy is not among them */
+    int32_t metric_count;
+    tp_metric_part parts[TP_SESSION_MAX_METRICS][TP_METRIC_MAX_PARTS];
+    int32_t part_counts[TP_SESSION_MAX_METRICS];
+    int64_t value_count;
+} tp_metric_layout;
 
 TP_ARRAY_DEFINE(tp_session_epoch_list, tp_session_epoch)
 
@@ -40,8 +55,11 @@ struct tp_session {
     tp_model *model;
     tp_model_loss loss;
     tp_loss_options loss_options;
-    tp_model_score score;     /* borrows loss_options and targets */
-    tp_model_target *targets; /* [outputs of the model]; NULL: it has one */
+    tp_metric_options metric_options;
+    tp_metric_layout metrics;
+    double *train_values, *evaluate_values; /* [metrics.value_count] */
+    tp_model_score score;                   /* borrows the options, metrics.kinds and targets */
+    tp_model_target *targets;               /* [outputs of the model]; NULL: it has one */
     bool has_accuracy;
     tp_core_map *map;
     tp_program_cache *cache;
@@ -100,13 +118,21 @@ float tp_session_group_weight(const tp_session *session, int32_t core, int64_t v
 /* metrics.c: adds the results of a step, over all replica groups. */
 tpucl_status tp_metrics_add(tp_session *session, tp_session_graph *graph, uint64_t ticket,
                             tp_metric_sums *sums);
-/* Adds the result of this name, of any graph, to the sum that it belongs to. */
-void tp_metrics_add_result(const tp_session *session, const char *name, double value,
+/* Adds the output `name` of a step of any graph to the sums that it belongs to. */
+void tp_metrics_add_output(const tp_session *session, const char *name, const float *data,
                            tp_metric_sums *sums);
+/* All but `values`. */
 void tp_metrics_add_sums(tp_metric_sums *sums, const tp_metric_sums *more);
 void tp_metrics_fill_outputs(const tp_session *session, const tp_metric_sums *sums,
                              tp_session_output *out_outputs);
 double tp_metrics_loss(const tp_metric_sums *sums);
+/* Takes from the configuration which metrics there are; then, from the outputs of a graph, their layout. */
+void tp_metrics_choose(tp_session *session);
+tpucl_status tp_metrics_lay_out(tp_session *session, const tp_graph *graph);
+/* All sums 0, those of metrics in `values` (may be NULL). */
+tp_metric_sums tp_metrics_begin(const tp_session *session, double *values);
+void tp_metrics_finish(const tp_session *session, const tp_metric_sums *sums,
+                       double out_values[TP_SESSION_MAX_METRICS]);
 double tp_metrics_accuracy(const tp_session *session, const tp_metric_sums *sums);
 
 #endif

@@ -160,8 +160,11 @@ tpucl_status tp_session_build_model(tp_session *session)
                                 .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
     session->loss_options = loss_options_of(config);
-    session->score = (tp_model_score){.loss = &session->loss_options};
-    session->has_accuracy = tp_loss_has_accuracy(session->loss) && config->metrics.count > 0;
+    tp_metrics_choose(session);
+    session->score = (tp_model_score){.loss = &session->loss_options,
+                                      .metrics = session->metrics.kinds,
+                                      .metric_count = session->metrics.metric_count,
+                                      .metric_options = &session->metric_options};
     TP_TRY(tp_model_create_many(config->model, inputs, count, &options, &session->model));
     return build_targets(session);
 }

@@ -75,9 +75,7 @@ static void add_outputs(const tp_session *session, tp_metric_sums *sums)
     for (int32_t core = 0; core < session->topology->cores; core += (int32_t)group)
         for (int32_t i = 0; i < graph->output_count; i++) {
             const tp_host_tensor *tensor = tp_reference_output(session->reference, core, i);
-            double value = (double)*(const float *)tensor->data;
-            const char *name = graph->outputs[i].name;
-            tp_metrics_add_result(session, name, value, sums);
+            tp_metrics_add_output(session, graph->outputs[i].name, tensor->data, sums);
         }
 }
 
@@ -85,7 +83,7 @@ static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *c
                               const void **inputs, float *storage)
 {
     uint64_t begin_ns = tp_clock_now_ns(), epoch_ns = begin_ns;
-    tp_metric_sums sums = {0};
+    tp_metric_sums sums = tp_metrics_begin(session, session->train_values);
     int64_t examples = 0, epoch_steps = 0, epoch_examples = 0;
     while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
         const tp_batch *batch = NULL;
@@ -114,9 +112,10 @@ static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *c
                                   .train_loss = tp_metrics_loss(&sums),
                                   .train_accuracy = tp_metrics_accuracy(session, &sums)};
         tp_metrics_fill_outputs(session, &sums, epoch.train_outputs);
+        tp_metrics_finish(session, &sums, epoch.train_metrics);
         TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
         if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &epoch);
-        sums = (tp_metric_sums){0};
+        sums = tp_metrics_begin(session, session->train_values);
         epoch_steps = epoch_examples = 0;
         epoch_ns = tp_clock_now_ns();
     }

@@ -26,7 +26,7 @@ typedef struct loop {
 
 static tpucl_status read_one(loop *l)
 {
-    tp_metric_sums step = {0};
+    tp_metric_sums step = {.values = l->epoch_sums.values}; /* metrics are of whole epochs only */
     TP_TRY(tp_metrics_add(l->session, &l->session->train, l->tickets[l->read % MAX_LAG], &step));
     l->read++;
     tp_metrics_add_sums(&l->epoch_sums, &step);
@@ -116,18 +116,20 @@ static tpucl_status end_epoch(loop *l)
                               .train_loss = tp_metrics_loss(&l->epoch_sums),
                               .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
     tp_metrics_fill_outputs(session, &l->epoch_sums, epoch.train_outputs);
+    tp_metrics_finish(session, &l->epoch_sums, epoch.train_metrics);
     if (session->test_count && !atomic_load(&session->is_stopped)) {
         tp_session_epoch eval;
         TP_TRY(tp_session_evaluate(session, "test", &eval));
         epoch.has_eval = true;
         epoch.eval_loss = eval.train_loss;
         epoch.eval_accuracy = eval.train_accuracy;
+        memcpy(epoch.eval_metrics, eval.train_metrics, sizeof epoch.eval_metrics);
         epoch.eval_seconds = eval.seconds;
         memcpy(epoch.eval_outputs, eval.train_outputs, sizeof epoch.eval_outputs);
     }
     TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
-    l->epoch_sums = (tp_metric_sums){0};
+    l->epoch_sums = tp_metrics_begin(session, session->train_values);
     l->epoch_steps = l->epoch_examples = 0;
     l->epoch_begin_ns = tp_clock_now_ns();
     l->excluded_ns += l->epoch_begin_ns - now_ns;
@@ -181,6 +183,7 @@ static tpucl_status train_on_devices(tp_session *session, const tp_session_callb
     TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;
+    l.epoch_sums = tp_metrics_begin(session, session->train_values);
     tp_loaded_get_times(session->train.loaded, &l.times_before);
     tpucl_status status = run_steps(&l);
     add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);

@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
-#include "model/loss.h"
+#include "model/metric.h"
 #include "model/model.h"
 #include "ops/registry.h"
 
@@ -397,6 +397,38 @@ static tpucl_status build_losses(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* The sums of every metric of results and labels in (0, 1), and of classes where a metric wants those. */
+static tpucl_status build_metrics(tp_graph **out_graph)
+{
+#define KIND(id, symbol, name) TP_METRIC_##id,
+    static const tp_metric_kind kinds[] = {TP_METRIC_LIST(KIND)};
+#undef KIND
+    const tp_metric_options options = tp_metric_defaults();
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 5, 7, 6, 0));
+    const tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(3, 5, 7, 6, 0));
+    const tp_node_id w = tp_graph_add_input(g, "w", TP_F32, shape_of(1, 5, 0, 0, 0));
+    const tp_loss_input input = {.kind = TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
+                                 .result = tp_op_logistic(g, x),
+                                 .logits = TP_NO_NODE,
+                                 .label = tp_op_maximum(g, y, tp_op_scalar(g, TP_F32, 0))};
+    const tp_loss_weights weights = {.weight = tp_op_logistic(g, w)};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        tp_metric_parts parts;
+        tpucl_status status = tp_metric_build(g, kinds[k], &options, &input, &weights, &parts);
+        if (status != TPUCL_OK) {
+            tp_graph_destroy(g);
+            return status;
+        }
+        for (int32_t i = 0; i < parts.count; i++) {
+            const char *name = tp_arena_printf(g->arena, "%s %d", tp_metric_name(kinds[k]), (int)i);
+            if (name) tp_graph_add_output(g, name, tp_op_all_reduce(g, parts.nodes[i]));
+        }
+    }
+    return finish(g, out_graph);
+}
+
 const tp_graph_case *tp_graph_cases(size_t *out_count)
 {
     static const tp_graph_case cases[] = {
@@ -409,6 +441,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
         {"losses", build_losses, 2, 0, 1, false, false},
+        {"metrics", build_metrics, 3, 0, 1, false, false},
         {"order", build_order, 2, 0, 1, true, false},
         {"collectives", build_collectives, 3, 2, 1, true, false},
         {"loops", build_loop, 3, 2, 2, false, false},

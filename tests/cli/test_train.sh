@@ -51,6 +51,21 @@ run train run.json --set optimizer=RMSprop --set steps=3 --json way.json
 run train run.json --set optimizer="{\"name\":\"RMSprop\",$average}" --set steps=3 --json average.json
 [[ $(digest way.json) != "$(digest average.json)" ]] || fail 'the weights did not become their average'
 
+# metrics: one that is the accuracy by another name, in training and evaluation, on devices and in the interpreter
+metrics='["accuracy","sparse_categorical_accuracy","auc","mean_io_u"]'
+run train run.json --set metrics="$metrics" --json metrics.json
+expect_code 0
+expect_in out 'mean_io_u'
+[[ $(digest metrics.json) == "$expected" ]] || fail 'metrics changed the bits'
+expect_json metrics.json 'all(e[p]["accuracy"] == e[p]["sparse_categorical_accuracy"] for e in r["epochs"] for p in ("train", "eval"))'
+expect_json metrics.json 'all(0 < e[p]["auc"] < 1 and 0 <= e[p]["mean_io_u"] <= 1 for e in r["epochs"] for p in ("train", "eval"))'
+run train run.json --set metrics="$metrics" --device reference --json reference.json
+expect_code 0
+expect_json reference.json 'r["epochs"][0]["train"] == '"$(python3 -c 'import json; print(json.load(open("metrics.json"))["epochs"][0]["train"])')"
+run train run.json --set 'metrics=["mean_squared_error"]'
+expect_code 2
+expect_in err 'compares numbers'
+
 # the parameters that were kept are those that were trained
 run eval run.json --params kept/params.safetensors --json eval.json
 expect_code 0
