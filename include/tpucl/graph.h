@@ -63,15 +63,23 @@ static inline tpucl_attribute tpucl_attribute_text(const char *name, const char 
 /* Zero or NULL in a field means its default, the one Keras uses. Only grows. */
 typedef struct tpucl_optimizer_options {
     size_t struct_size;
-    const char *kind;               /* "sgd" (the default), "adam" */
+    /* "sgd" (the default), "adam", "adamw", "adamax", "nadam", "rmsprop", "adagrad", "adadelta", "adafactor",
+     * "lion", "lamb", "lars": docs/optimizers.md. What a kind does not have is not read; 0 is Keras' default. */
+    const char *kind;
     double learning_rate;           /* SGD 0.01, Adam 0.001 */
-    double momentum;                /* SGD: 0 */
-    bool nesterov;                  /* SGD */
+    double momentum;                /* SGD, RMSprop: 0; LARS: 0.9 */
+    bool nesterov;                  /* SGD, LARS */
     double beta_1, beta_2, epsilon; /* Adam: 0.9, 0.999, 1e-7 */
     const char *reduction; /* of gradients over the cores of a group: "mean" (the default), "sum" */
     const int32_t *groups; /* core ids, group after group, all of `group_size`; NULL: all cores are
                               one group */
     int32_t group_count, group_size;
+    double rho;                  /* RMSprop 0.9, Adadelta 0.95 */
+    double weight_decay;         /* decoupled; AdamW 0.004, LARS 1e-4, others none */
+    const char *const *no_decay; /* parts of names of parameters without it; NULL: none */
+    int32_t no_decay_count;
+    double clipnorm, clipvalue, global_clipnorm; /* at most one; 0: not */
+    bool clip_per_replica;                       /* of each core's gradient, not of their sum */
 } tpucl_optimizer_options;
 
 static inline tpucl_optimizer_options tpucl_optimizer_options_default(void)

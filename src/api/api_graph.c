@@ -231,20 +231,67 @@ void tpucl_graph_metric(tpucl_graph *graph, const char *name, tpucl_tensor per_e
     graph->metrics[graph->metric_count++] = (tp_api_metric){copy, per_example.id};
 }
 
-/* Zero means Keras' default. */
-static tpucl_status read_optimizer(const tpucl_optimizer_options *options, tp_optim_config *out)
+static tpucl_status find_optimizer(const char *name, tp_optim_kind *out_kind)
 {
-    bool is_adam = options->kind && !strcmp(options->kind, "adam");
-    if (options->kind && !is_adam && strcmp(options->kind, "sgd") != 0)
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "optimizer is '%s', expected 'sgd' or 'adam'",
-                       options->kind);
-    *out = tp_optim_defaults(is_adam ? TP_OPTIM_ADAM : TP_OPTIM_SGD);
+    static const char *const names[] = {
+#define NAME(id, symbol, name, keys) #symbol,
+        TP_OPTIMIZER_LIST(NAME)
+#undef NAME
+    };
+    const size_t count = sizeof names / sizeof names[0];
+    *out_kind = TP_OPTIM_SGD;
+    if (!name) return TPUCL_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) != 0) continue;
+        *out_kind = (tp_optim_kind)i;
+        return TPUCL_OK;
+    }
+    const char *nearest = tp_str_nearest(name, names, count);
+    return TP_FAIL(
+        TPUCL_INVALID_ARGUMENT,
+        "optimizer is '%.60s', expected one of docs/optimizers.md in small letters%s%s%s", name,
+        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* Parts of names, copied. */
+static tpucl_status copy_no_decay(tp_arena *arena, const tpucl_optimizer_options *options,
+                                  tp_optim_config *out)
+{
+    if (!options->no_decay || options->no_decay_count < 1) return TPUCL_OK;
+    const size_t count = (size_t)options->no_decay_count;
+    const char **parts = TP_ARENA_NEW_ARRAY(arena, const char *, count);
+    if (!parts) return TPUCL_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        if (!options->no_decay[i])
+            return TP_FAIL(TPUCL_INVALID_ARGUMENT, "no_decay[%zu] is NULL, expected a text", i);
+        parts[i] = tp_arena_strdup(arena, options->no_decay[i]);
+        if (!parts[i]) return TPUCL_OUT_OF_MEMORY;
+    }
+    out->excluded = parts;
+    out->excluded_count = (int32_t)count;
+    return TPUCL_OK;
+}
+
+/* Zero means Keras' default. */
+static tpucl_status read_optimizer(tp_arena *arena, const tpucl_optimizer_options *options,
+                                   tp_optim_config *out)
+{
+    tp_optim_kind kind;
+    TP_TRY(find_optimizer(options->kind, &kind));
+    *out = tp_optim_defaults(kind);
     if (options->learning_rate != 0) out->learning_rate = options->learning_rate;
     if (options->momentum != 0) out->momentum = options->momentum;
     if (options->beta_1 != 0) out->beta_1 = options->beta_1;
     if (options->beta_2 != 0) out->beta_2 = options->beta_2;
     if (options->epsilon != 0) out->epsilon = options->epsilon;
+    if (options->rho != 0) out->rho = options->rho;
+    if (options->weight_decay != 0) out->weight_decay = options->weight_decay;
     out->nesterov = options->nesterov;
+    out->clipnorm = options->clipnorm;
+    out->clipvalue = options->clipvalue;
+    out->global_clipnorm = options->global_clipnorm;
+    out->clip_at = options->clip_per_replica ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
+    TP_TRY(copy_no_decay(arena, options, out));
     TP_TRY(tp_optim_check(out));
     return TPUCL_OK;
 }
@@ -288,7 +335,8 @@ void tpucl_graph_minimize(tpucl_graph *graph, tpucl_tensor loss,
         return;
     }
     if (TP_API_OPTIONS(optimizer, &options, tpucl_optimizer_options) ||
-        read_optimizer(&options, &graph->optimizer) || read_groups(graph, &options)) {
+        read_optimizer(graph->graph->arena, &options, &graph->optimizer) ||
+        read_groups(graph, &options)) {
         fail(graph);
         return;
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "check/rules.h"
+#include "topo/config_table.h"
 
 /* Ops that a TPU's vector unit has no good way for, or XLA no static form of. */
 static const struct {
@@ -57,7 +58,7 @@ tpucl_status tp_rule_precision(const tp_check_input *input, tp_check_report *rep
 tpucl_status tp_rule_logits(const tp_check_input *input, tp_check_report *report)
 {
     const tp_config *config = input->config;
-    if (config->loss.name == TP_LOSS_MEAN_SQUARED_ERROR || config->loss.from_logits)
+    if (config->loss.from_logits || !tp_config_choice_has("loss.from_logits", config->loss.name))
         return TPUCL_OK;
     return tp_check_add(report, TP_SEVERITY_NOTE, "probabilities", "loss.from_logits",
                         "leave the last softmax out and set \"from_logits\": true",

@@ -381,10 +381,7 @@ static void check_wave(const tp_config *config, int32_t cores, tp_problems *prob
 static void resolve_metrics(tp_config *config)
 {
     static const char *const names[] = {"accuracy"};
-    const char *part;
-    size_t unused;
-    const tp_config_choice *losses = tp_config_find_choice("loss.class_weight", &part);
-    const bool has_classes = tp_choice_find(losses->keys[config->loss.name], part, &unused);
+    const bool has_classes = tp_config_choice_has("loss.class_weight", config->loss.name);
     if (!tp_config_given(config, "metrics") && has_classes)
         config->metrics = (tp_config_strings){names, 1};
 }

@@ -227,6 +227,14 @@ const tp_config_choice *tp_config_find_choice(const char *path, const char **out
     return NULL;
 }
 
+bool tp_config_choice_has(const char *path, int32_t chosen)
+{
+    const char *part;
+    size_t unused;
+    const tp_config_choice *choice = tp_config_find_choice(path, &part);
+    return choice && tp_choice_find(choice->keys[chosen], part, &unused);
+}
+
 size_t tp_config_key_count(void)
 {
     return sizeof tp_config_keys / sizeof tp_config_keys[0] - 1;

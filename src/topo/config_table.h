@@ -50,6 +50,9 @@ extern const tp_config_choice tp_config_choices[]; /* ends with a NULL prefix */
  * of them. */
 const tp_config_choice *tp_config_find_choice(const char *path, const char **out_part);
 
+/* Whether what was chosen, a value of the name key of the group that `path` is in, has this key. */
+bool tp_config_choice_has(const char *path, int32_t chosen);
+
 enum {
     TP_CONFIG_MAX_KEYS = 192,
     TP_CONFIG_MAX_DIMS = 8,

@@ -74,9 +74,9 @@ Test(graph, other_mistakes_are_named)
     graph = new_graph();
     x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape1(4));
     tpucl_optimizer_options options = tpucl_optimizer_options_default();
-    options.kind = "rmsprop";
+    options.kind = "rmsprob";
     tpucl_graph_minimize(graph, x, &options);
-    expect_mistake(graph, "'rmsprop'");
+    expect_mistake(graph, "did you mean 'rmsprop'?");
     graph = new_graph();
     tpucl_graph_apply(graph, "abs", NULL, 0, NULL, 1);
     expect_mistake(graph, "NULL for its inputs");
@@ -248,6 +248,33 @@ Test(graph, evaluation_has_no_updates_and_needs_no_loss)
     cr_assert(strstr(tpucl_last_error()->message, "nothing to minimise"));
     tp_graph_destroy(evaluate);
     tpucl_graph_destroy(graph);
+}
+
+Test(graph, every_optimizer_by_name)
+{
+    static const char *const kinds[] = {"sgd",   "adam",    "adamw",   "adamax",
+                                        "nadam", "rmsprop", "adagrad", "adadelta",
+                                        "lion",  "lamb",    "lars",    "adafactor"};
+    static const char *const no_decay[] = {"bias"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        tpucl_graph *graph = new_graph();
+        tpucl_tensor x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape1(4));
+        tpucl_tensor w = tpucl_graph_parameter(graph, "bias", tpucl_shape1(4), "zeros");
+        tpucl_optimizer_options options = tpucl_optimizer_options_default();
+        options.kind = kinds[i];
+        options.weight_decay = 0.1;
+        options.no_decay = no_decay;
+        options.no_decay_count = 1;
+        options.global_clipnorm = 1;
+        options.clip_per_replica = i % 2;
+        tpucl_graph_minimize(graph, tpucl_multiply(graph, x, w), &options);
+        cr_assert_eq(tpucl_graph_check(graph), TPUCL_OK, "%s", tpucl_last_error()->message);
+        tp_graph *train = NULL;
+        cr_assert_eq(tp_api_graph_train(graph, 4, &train), TPUCL_OK, "%s",
+                     tpucl_last_error()->message);
+        tp_graph_destroy(train);
+        tpucl_graph_destroy(graph);
+    }
 }
 
 Test(graph, groups_must_cover_the_cores)

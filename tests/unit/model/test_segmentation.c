@@ -139,6 +139,43 @@ Test(segmentation, clipping_per_replica_sees_the_same_scale)
     cr_assert(memcmp(plain.kernel, cut.kernel, sizeof plain.kernel) != 0);
 }
 
+/* A Masking layer's mask reaches the loss: steps whose features are all 0 count for nothing. */
+Test(segmentation, masked_steps_of_sequences)
+{
+    enum { SEQUENCES = 3, STEPS = 4 };
+    static const char masked[] = "{\"type\": \"Masking\"}, {\"type\": \"Dense\", \"units\": 3}";
+    static const float weight[SEQUENCES] = {1, 0.5f, 0};
+    float features[SEQUENCES * STEPS * 2];
+    int32_t label[SEQUENCES * STEPS];
+    double weight_sum = 0, loss_sum = 0;
+    tp_graph *graph = NULL;
+    tp_model *model = model_of(masked, f32_input(2, (int64_t[]){STEPS, 2}), &float32_options);
+    EXPECT_OK(tp_model_build_evaluate(model, SEQUENCES,
+                                      TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true, &graph));
+    model_run run = model_start(graph, 1, 1);
+    memcpy(model_variable(&run, "dense/kernel")->data, start, sizeof start);
+    for (int i = 0; i < SEQUENCES * STEPS; i++) {
+        const bool is_masked = i % 3 == 1;
+        double z[CLASSES], sum = 0;
+        for (int k = 0; k < 2; k++)
+            features[2 * i + k] = is_masked ? 0 : image_at(2 * i + k);
+        label[i] = i % CLASSES;
+        for (int c = 0; c < CLASSES; c++) {
+            z[c] = (double)features[2 * i] * (double)start[c] +
+                   (double)features[2 * i + 1] * (double)start[CLASSES + c];
+            sum += exp(z[c]);
+        }
+        if (is_masked) continue;
+        weight_sum += (double)weight[i / STEPS];
+        loss_sum += (double)weight[i / STEPS] * (log(sum) - z[label[i]]);
+    }
+    model_step(&run, features, label, weight, 0);
+    cr_assert((double)model_scalar(&run, "weight_sum") == weight_sum);
+    cr_assert(fabs((double)model_scalar(&run, "loss_sum") - loss_sum) < 1e-5 * loss_sum);
+    model_stop(&run);
+    tp_model_destroy(model);
+}
+
 Test(segmentation, device_has_the_bits_of_the_reference)
 {
     if (!program_run_device()) cr_skip_test("no device");
