@@ -83,81 +83,80 @@ Test(config, committed_configurations_are_good)
     }
 }
 
+static const struct {
+    const char *text, *override, *message;
+} bad_configurations[] = {
+    {"[]", NULL, "expected an object, found an array at t:1:1"},
+    {"{}", NULL, "key 'optimizer.name' is missing in 't'"},
+    {"{" MINIMAL ",\"epochs\":0}", NULL,
+     "expected an integer from 1 to 1000000, found 0 at t:1:79 (key path 'epochs')"},
+    {"{" MINIMAL ",\"epochs\":1,\"epochs\":2}", NULL, "found 'epochs' again"},
+    {"{" MINIMAL ",\"epoch\":1}", NULL,
+     "unknown key 'epoch' at t:1:78 (key path 'epoch'), did "
+     "you mean 'epochs'?"},
+    {"{" MINIMAL ",\"learning_rate\":1}", NULL, "did you mean 'optimizer.learning_rate'?"},
+    {"{" MINIMAL ",\"data\":{\"train\":{\"input\":\"\"}}}", NULL,
+     "unknown key 'data.train.input' at t:1:95 (key path 'data.train.input'), did you mean "
+     "'data.train.inputs'?"},
+    {"{" MINIMAL ",\"data\":\"idx\"}", NULL, "expected an object, found the string 'idx'"},
+    {"{" MINIMAL ",\"data.shuffle\":true}", NULL, "unknown key 'data.shuffle'"},
+    {"{" MINIMAL ",\"name\":3}", NULL, "expected a string, found 3"},
+    {"{" MINIMAL ",\"name\":null}", NULL, "expected a string, found null"},
+    {"{" MINIMAL ",\"seed\":1.5}", NULL, "found 1.5"},
+    {"{" MINIMAL ",\"seed\":-1}", NULL, "found -1"},
+    {"{" MINIMAL ",\"precision\":\"bfloat16\"}", NULL, "found the string 'bfloat16'"},
+    {"{" MINIMAL ",\"metrics\":[\"accuracy\",\"accuracy\"]}", NULL, "is listed twice"},
+    {"{" MINIMAL ",\"metrics\":[\"acuracy\"]}", NULL, "did you mean 'accuracy'?"},
+    {"{" MINIMAL ",\"input_shape\":[28,0]}", NULL, "found 0"},
+    {"{" MINIMAL ",\"input_shape\":[1,1,1,1,1,1,1,1,1]}", NULL, "at most 8 dimensions, found 9"},
+    {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0,1],[2]]}}", NULL, "groups of one size"},
+    {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[]]}}", NULL, "groups of one size"},
+    {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0],[0]]}}", NULL, "core 0 is in two places"},
+    {"{" MINIMAL ",\"cross_shard\":{\"groups\":[0]}}", NULL, "expected an array, found 0"},
+    {"{" MINIMAL "}", "epochs", "expected an override of the form key=value, found 'epochs'"},
+    {"{" MINIMAL "}", "=3", "of the form key=value"},
+    {"{" MINIMAL "}", "epochs=many", "found the string 'many' at --set epochs:1:1"},
+    {"{" MINIMAL "}", "optimizer.beta_1=0.5",
+     "'optimizer.beta_1' belongs to Adam, AdamW, Adamax, Nadam, Lion, Lamb, but "
+     "'optimizer.name' is 'SGD'"},
+    {"{" MINIMAL "}", "optimizer.amsgrad=true", "belongs to Adam, AdamW, but"},
+    {"{" MINIMAL "}", "optimizer.schedule.alpha=0.5",
+     "belongs to cosine, CosineDecay, CosineDecayRestarts, but 'optimizer.schedule.name' is "
+     "'constant'"},
+    {"{" MINIMAL "}", "optimizer.schedule=ExponentialDecay", "decay_rate' is missing"},
+    {"{" MINIMAL "}", "optimizer.schedule=CosineDecayRestarts", "first_decay_steps' is"},
+    {"{" MINIMAL "}", "optimizer.schedule={\"name\":\"PiecewiseConstantDecay\",\"values\":[1,2]}",
+     "values' has 2 numbers and 'optimizer.schedule.boundaries' 0"},
+    {"{" MINIMAL "}", "optimizer.schedule.warmup_steps=3", "go together, found one"},
+    {"{" MINIMAL "}", "optimizer.schedule.values=[1,\"a\"]", "found the string 'a'"},
+    {"{" MINIMAL "}", "optimizer.exclude_from_weight_decay=[3]", "expected a string, found 3"},
+    {"{" MINIMAL "}", "optimizer={\"name\":\"SGD\",\"clipnorm\":1,\"clipvalue\":1}",
+     "at most one may be given"},
+    {"{" MINIMAL "}", "optimizer.ema_overwrite_frequency=4", "needs 'optimizer.use_ema'"},
+    {"{" MINIMAL "}", "loss.from_logits=true",
+     "'loss.from_logits' belongs to sparse_categorical_crossentropy, categorical"},
+    {"{" MINIMAL "}", "loss={\"name\":\"huber\",\"label_smoothing\":0.1}",
+     "'loss.label_smoothing' belongs to categorical_crossentropy, binary"},
+    {"{" MINIMAL "}", "loss.class_weight=[1,2]", "'loss.class_weight' belongs to sparse"},
+    {"{" MINIMAL "}", "loss={\"name\":\"sparse_categorical_crossentropy\",\"ignore_class\":1.5}",
+     "expected a whole number"},
+    {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
+    {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx' and 'npy'"},
+    {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
+    {"{\"model\":3,\"loss\":\"mean_squared_error\",\"optimizer\":\"Adam\"}",
+     "optimizer.momentum=0.5", "belongs to SGD, RMSprop, LARS, but"},
+};
+
 Test(config, every_problem_is_named)
 {
-    const struct {
-        const char *text, *override, *message;
-    } bad[] = {
-        {"[]", NULL, "expected an object, found an array at t:1:1"},
-        {"{}", NULL, "key 'optimizer.name' is missing in 't'"},
-        {"{" MINIMAL ",\"epochs\":0}", NULL,
-         "expected an integer from 1 to 1000000, found 0 at t:1:79 (key path 'epochs')"},
-        {"{" MINIMAL ",\"epochs\":1,\"epochs\":2}", NULL, "found 'epochs' again"},
-        {"{" MINIMAL ",\"epoch\":1}", NULL,
-         "unknown key 'epoch' at t:1:78 (key path 'epoch'), did "
-         "you mean 'epochs'?"},
-        {"{" MINIMAL ",\"learning_rate\":1}", NULL, "did you mean 'optimizer.learning_rate'?"},
-        {"{" MINIMAL ",\"data\":{\"train\":{\"input\":\"\"}}}", NULL,
-         "unknown key 'data.train.input' at t:1:95 (key path 'data.train.input'), did you mean "
-         "'data.train.inputs'?"},
-        {"{" MINIMAL ",\"data\":\"idx\"}", NULL, "expected an object, found the string 'idx'"},
-        {"{" MINIMAL ",\"data.shuffle\":true}", NULL, "unknown key 'data.shuffle'"},
-        {"{" MINIMAL ",\"name\":3}", NULL, "expected a string, found 3"},
-        {"{" MINIMAL ",\"name\":null}", NULL, "expected a string, found null"},
-        {"{" MINIMAL ",\"seed\":1.5}", NULL, "found 1.5"},
-        {"{" MINIMAL ",\"seed\":-1}", NULL, "found -1"},
-        {"{" MINIMAL ",\"precision\":\"bfloat16\"}", NULL, "found the string 'bfloat16'"},
-        {"{" MINIMAL ",\"metrics\":[\"accuracy\",\"accuracy\"]}", NULL, "is listed twice"},
-        {"{" MINIMAL ",\"metrics\":[\"acuracy\"]}", NULL, "did you mean 'accuracy'?"},
-        {"{" MINIMAL ",\"input_shape\":[28,0]}", NULL, "found 0"},
-        {"{" MINIMAL ",\"input_shape\":[1,1,1,1,1,1,1,1,1]}", NULL,
-         "at most 8 dimensions, found 9"},
-        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0,1],[2]]}}", NULL, "groups of one size"},
-        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[]]}}", NULL, "groups of one size"},
-        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[[0],[0]]}}", NULL, "core 0 is in two places"},
-        {"{" MINIMAL ",\"cross_shard\":{\"groups\":[0]}}", NULL, "expected an array, found 0"},
-        {"{" MINIMAL "}", "epochs", "expected an override of the form key=value, found 'epochs'"},
-        {"{" MINIMAL "}", "=3", "of the form key=value"},
-        {"{" MINIMAL "}", "epochs=many", "found the string 'many' at --set epochs:1:1"},
-        {"{" MINIMAL "}", "optimizer.beta_1=0.5",
-         "'optimizer.beta_1' belongs to Adam, AdamW, Adamax, Nadam, Lion, Lamb, but "
-         "'optimizer.name' is 'SGD'"},
-        {"{" MINIMAL "}", "optimizer.amsgrad=true", "belongs to Adam, AdamW, but"},
-        {"{" MINIMAL "}", "optimizer.schedule.alpha=0.5",
-         "belongs to cosine, CosineDecay, CosineDecayRestarts, but 'optimizer.schedule.name' is "
-         "'constant'"},
-        {"{" MINIMAL "}", "optimizer.schedule=ExponentialDecay", "decay_rate' is missing"},
-        {"{" MINIMAL "}", "optimizer.schedule=CosineDecayRestarts", "first_decay_steps' is"},
-        {"{" MINIMAL "}",
-         "optimizer.schedule={\"name\":\"PiecewiseConstantDecay\",\"values\":[1,2]}",
-         "values' has 2 numbers and 'optimizer.schedule.boundaries' 0"},
-        {"{" MINIMAL "}", "optimizer.schedule.warmup_steps=3", "go together, found one"},
-        {"{" MINIMAL "}", "optimizer.schedule.values=[1,\"a\"]", "found the string 'a'"},
-        {"{" MINIMAL "}", "optimizer.exclude_from_weight_decay=[3]", "expected a string, found 3"},
-        {"{" MINIMAL "}", "optimizer={\"name\":\"SGD\",\"clipnorm\":1,\"clipvalue\":1}",
-         "at most one may be given"},
-        {"{" MINIMAL "}", "optimizer.ema_overwrite_frequency=4", "needs 'optimizer.use_ema'"},
-        {"{" MINIMAL "}", "loss.from_logits=true",
-         "'loss.from_logits' belongs to sparse_categorical_crossentropy, categorical"},
-        {"{" MINIMAL "}", "loss={\"name\":\"huber\",\"label_smoothing\":0.1}",
-         "'loss.label_smoothing' belongs to categorical_crossentropy, binary"},
-        {"{" MINIMAL "}", "loss.class_weight=[1,2]", "'loss.class_weight' belongs to sparse"},
-        {"{" MINIMAL "}",
-         "loss={\"name\":\"sparse_categorical_crossentropy\",\"ignore_class\":1.5}",
-         "expected a whole number"},
-        {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
-        {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx' and 'npy'"},
-        {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
-        {"{\"model\":3,\"loss\":\"mean_squared_error\",\"optimizer\":\"Adam\"}",
-         "optimizer.momentum=0.5", "belongs to SGD, RMSprop, LARS, but"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof bad_configurations / sizeof bad_configurations[0]; i++) {
         tp_config *c;
-        cr_assert_eq(parse(bad[i].text, bad[i].override, &c), TPUCL_INVALID_CONFIG, "accepted: %s",
-                     bad[i].text);
+        cr_assert_eq(parse(bad_configurations[i].text, bad_configurations[i].override, &c),
+                     TPUCL_INVALID_CONFIG, "accepted: %s", bad_configurations[i].text);
         cr_assert_null(c);
-        cr_assert(strstr(tpucl_last_error()->message, bad[i].message), "%s\n gives: %s\n not: %s",
-                  bad[i].text, tpucl_last_error()->message, bad[i].message);
+        cr_assert(strstr(tpucl_last_error()->message, bad_configurations[i].message),
+                  "%s\n gives: %s\n not: %s", bad_configurations[i].text,
+                  tpucl_last_error()->message, bad_configurations[i].message);
     }
 }
 
