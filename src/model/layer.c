@@ -147,6 +147,11 @@ bool tp_layer_add_output(tp_layer *layer, tp_problems *problems, int rank, const
         tp_problems_add(problems, "more than %d results", TP_LAYER_MAX_OUTPUTS);
         return false;
     }
+    if (rank >= TP_MAX_RANK) { /* the batch needs one */
+        tp_problems_add(problems, "a result of %d dimensions, expected at most %d", rank,
+                        TP_MAX_RANK - 1);
+        return false;
+    }
     tp_shape *output = &layer->outputs[layer->output_count];
     if (!tp_problems_add_failed(problems, tp_shape_init(output, rank, dims))) return false;
     layer->output_count++;

@@ -9,7 +9,8 @@
 
 typedef struct activation_args {
     int32_t activation;
-    int64_t axis; /* Softmax */
+    tp_layer_ints axis; /* Softmax */
+    tp_layer_axes axes; /* of the example; found by infer */
 } activation_args;
 
 /* glu halves the last axis: Activation alone takes it, because other layers say their result's shape. */
@@ -24,7 +25,8 @@ static const tp_layer_arg activation_arguments[] = {
     {0},
 };
 static const tp_layer_arg softmax_arguments[] = {
-    {"axis", offsetof(activation_args, axis), TP_LAYER_INT, TP_LAYER_RANGE(-1, -1)},
+    {"axis", offsetof(activation_args, axis), TP_LAYER_INTS,
+     TP_LAYER_RANGE(-TP_MAX_RANK, TP_MAX_RANK), .count = TP_MAX_RANK},
     {0},
 };
 
@@ -32,7 +34,6 @@ static void set_softmax_defaults(void *args)
 {
     activation_args *softmax = args;
     softmax->activation = TP_ACTIVATION_SOFTMAX;
-    softmax->axis = -1;
 }
 
 static bool infer_glu(tp_layer *layer, tp_problems *problems)
@@ -91,6 +92,42 @@ static void build_activation(tp_layer_context *context, const tp_layer *layer,
                      : tp_activation_apply(context->graph, activation, z, context->dtype);
 }
 
+/* ---- Softmax ---- */
+
+static bool infer_softmax(tp_layer *layer, tp_problems *problems)
+{
+    activation_args *softmax = layer->args;
+    return tp_layer_need_features(layer, problems) &&
+           tp_layer_find_axes(layer, &softmax->axis, problems, &softmax->axes) &&
+           tp_layer_same_output(layer, problems);
+}
+
+/* One distribution over all the axes together. */
+static void build_softmax(tp_layer_context *context, const tp_layer *layer,
+                          const tp_node_id *inputs, tp_node_id *outputs)
+{
+    const tp_layer_axes *axes = &((const activation_args *)layer->args)->axes;
+    tp_graph *graph = context->graph;
+    tp_shape thin = tp_layer_batched(context, tp_layer_input(layer, 0));
+    int64_t items[TP_MAX_RANK];
+    if (axes->count == 1 && axes->items[0] == thin.rank - 2) {
+        build_activation(context, layer, inputs, outputs);
+        return;
+    }
+    for (int32_t i = 0; i < axes->count; i++) {
+        items[i] = axes->items[i] + 1;
+        thin.dims[items[i]] = 1;
+    }
+    const tp_node_id z = tp_op_convert(graph, inputs[0], TP_F32);
+    const tp_node_id largest =
+        tp_op_reshape(graph, tp_op_reduce(graph, z, "max", items, axes->count), thin);
+    const tp_node_id e =
+        tp_op_exponential(graph, tp_op_subtract(graph, z, tp_op_stop_gradient(graph, largest)));
+    const tp_node_id sum =
+        tp_op_reshape(graph, tp_op_reduce(graph, e, "add", items, axes->count), thin);
+    outputs[0] = tp_op_convert(graph, tp_op_divide(graph, e, sum), context->dtype);
+}
+
 /* ---- ReLU ---- */
 
 typedef struct relu_args {
@@ -144,8 +181,8 @@ const tp_layer_type tp_layer_softmax = {.name = "Softmax",
                                         .args_bytes = sizeof(activation_args),
                                         .mask = TP_LAYER_MASK_PASSES,
                                         .set_defaults = set_softmax_defaults,
-                                        .infer = infer_activation,
-                                        .build = build_activation};
+                                        .infer = infer_softmax,
+                                        .build = build_softmax};
 const tp_layer_type tp_layer_relu = {.name = "ReLU",
                                      .snake = "re_lu",
                                      .arguments = relu_arguments,

@@ -159,7 +159,9 @@ static bool infer(tp_layer *layer, tp_problems *problems)
             einsum->equation, input->rank);
         return false;
     }
-    if (!find_output(layer, problems, output)) return false;
+    if (!find_output(layer, problems, output) ||
+        !tp_layer_add_output(layer, problems, (int)strlen(einsum->output) - 1, output))
+        return false;
     for (const char *c = einsum->bias_axes ? einsum->bias_axes : ""; *c; c++)
         if (!strchr(einsum->output + 1, *c)) {
             tp_problems_add(problems, "'bias_axes' has '%c', which the output has not", *c);
@@ -178,7 +180,7 @@ static bool infer(tp_layer *layer, tp_problems *problems)
     kernel->regularizer = &einsum->kernel_regularizer;
     kernel->constraint = &einsum->kernel_constraint;
     if (einsum->bias_axes && einsum->bias_axes[0]) add_bias(layer, output);
-    return tp_layer_add_output(layer, problems, (int)strlen(einsum->output) - 1, output);
+    return true;
 }
 
 /* ---- nodes ---- */

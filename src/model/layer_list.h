@@ -36,6 +36,16 @@
     X(cropping3d)                                                                                  \
     X(up_sampling1d)                                                                               \
     X(up_sampling3d)                                                                               \
+    X(normalization)                                                                               \
+    X(resizing)                                                                                    \
+    X(center_crop)                                                                                 \
+    X(random_crop)                                                                                 \
+    X(random_flip)                                                                                 \
+    X(random_rotation)                                                                             \
+    X(random_translation)                                                                          \
+    X(random_zoom)                                                                                 \
+    X(random_contrast)                                                                             \
+    X(random_brightness)                                                                           \
     X(embedding)                                                                                   \
     X(einsum_dense)                                                                                \
     X(multi_head_attention)                                                                        \

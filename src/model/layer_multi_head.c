@@ -132,12 +132,13 @@ static bool infer(tp_layer *layer, tp_problems *problems)
     if (heads->output_shape.count) output.rank = 1 + heads->output_shape.count;
     for (int32_t i = 0; i < heads->output_shape.count; i++)
         output.dims[i + 1] = heads->output_shape.items[i];
+    if (!tp_layer_add_output(layer, problems, output.rank, output.dims)) return false;
     add_projection(layer, QUERY, 1, &query[1], 2, key_out);
     add_projection(layer, KEY, 1, &key_of(layer)->dims[1], 2, key_out);
     if (heads->use_gate) add_projection(layer, GATE, 1, &query[1], 2, value_out);
     add_projection(layer, VALUE, 1, &tp_layer_input(layer, 1)->dims[1], 2, value_out);
     add_projection(layer, OUTPUT, 2, value_out, output.rank - 1, &output.dims[1]);
-    return tp_layer_add_output(layer, problems, output.rank, output.dims);
+    return true;
 }
 
 /* ---- nodes ---- */

@@ -79,6 +79,20 @@ static void check_outputs(const tp_layer *layer, tp_problems *found)
     }
 }
 
+/* Layers multiply sizes from the configuration: what comes of it must be a shape. */
+static void check_weights(const tp_layer *layer, tp_problems *found)
+{
+    for (int32_t i = 0; i < layer->weight_count; i++) {
+        const tp_layer_weight *weight = &layer->weights[i];
+        tp_shape shape;
+        if (tp_shape_init(&shape, weight->shape.rank, weight->shape.dims) == TPUCL_OK) continue;
+        char text[TP_SHAPE_TEXT_MAX];
+        tp_shape_format(&weight->shape, text, sizeof text);
+        tp_problems_add(found, "its %s %s has more than %lld elements", weight->name, text,
+                        (long long)TP_MAX_ELEMS);
+    }
+}
+
 /* The layer whose weights it shares must have made the same ones. */
 static void check_shared(const tp_layer *layer, const tp_layer *owner, tp_problems *found)
 {
@@ -103,6 +117,7 @@ static bool infer(const tp_model_reader *reader, const tp_model_item *row, tp_la
     const bool is_fine = !found.count && layer->type->infer(layer, &found);
     if (layer->is_out_of_memory) tp_problems_add_failed(&found, TPUCL_OUT_OF_MEMORY);
     if (is_fine) check_outputs(layer, &found);
+    if (is_fine) check_weights(layer, &found);
     if (is_fine && owner) check_shared(layer, owner, &found);
     if (found.count) add_where(reader, row, layer, &found);
     return is_fine && !found.count;

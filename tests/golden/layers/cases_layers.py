@@ -70,6 +70,8 @@ CASES = [
                  [layer_norm(axis=[1, 2, 3]), layer_norm(axis=[1]), {"type": "RMSNormalization", "axis": [2, 3]},
                   group_norm(groups=2), group_norm(groups=-1, center=False), group_norm(groups=3, axis=1),
                   {"type": "UnitNormalization", "axis": [1, 2]}], [3, 2, 3]),
+    side_by_side("softmax_axes", [CONV],
+                 [{"type": "Softmax", "axis": a} for a in (1, -1, [1, 2], [2, 3])], [3, 2, 3]),
     chain("permute", (2, 3, 4), {"type": "Permute", "dims": [3, 1, 2]}, dense(3)),
     chain("repeat", (4,), dense(3), {"type": "RepeatVector", "n": 3}, dense(2)),
     chain("activity_layer", (4,), dense(3), {"type": "ActivityRegularization", "l1": 0.125, "l2": 0.0625}),

@@ -125,3 +125,98 @@ Test(layer_random, gaussian_noise)
     for (int i = 0; i < ELEMS; i++)
         cr_assert(fabsf(second[i] - image[i] - (result[i] - 1)) < 1e-6f, "the noise is added");
 }
+
+/* ---- images ---- */
+
+enum { HEIGHT = 5, WIDTH = 4, PLANE = HEIGHT * WIDTH };
+
+static layer_call image_call(void)
+{
+    for (int i = 0; i < BATCH * PLANE; i++)
+        image[i] = (float)i;
+    return (layer_call){
+        .is_training = true, .batch = BATCH, .rank = 3, .dims = {HEIGHT, WIDTH, 1}, .image = image};
+}
+
+/* Every example of twenty steps is itself or its mirror image, each of them about as often: of 80 with
+ * probability 1/2, deviation 4.5. */
+static void expect_flips(const char *text, bool rows, bool columns)
+{
+    layer_call call = image_call();
+    int flipped = 0;
+    for (call.step = 0; call.step < 20; call.step++) {
+        cr_assert(layer_call_run(text, &call, result) == BATCH * PLANE);
+        for (int example = 0; example < BATCH; example++) {
+            const float *in = image + example * PLANE, *out = result + example * PLANE;
+            const bool is_flipped = out[0] != in[0];
+            flipped += is_flipped;
+            for (int y = 0; y < HEIGHT; y++)
+                for (int x = 0; x < WIDTH; x++) {
+                    const int from_y = is_flipped && rows ? HEIGHT - 1 - y : y;
+                    const int from_x = is_flipped && columns ? WIDTH - 1 - x : x;
+                    cr_assert(out[y * WIDTH + x] == in[from_y * WIDTH + from_x]);
+                }
+        }
+    }
+    cr_assert(abs(flipped - 40) < 23, "%d", flipped);
+    call.is_training = false;
+    layer_call_run(text, &call, result);
+    cr_assert(memcmp(image, result, BATCH * PLANE * sizeof *image) == 0, "only in training");
+}
+
+Test(layer_random, flip)
+{
+    expect_flips("{\"type\": \"RandomFlip\"}", true, true);
+    expect_flips("{\"type\": \"RandomFlip\", \"mode\": \"horizontal\"}", false, true);
+    expect_flips("{\"type\": \"RandomFlip\", \"mode\": \"vertical\"}", true, false);
+}
+
+/* Windows of 3 x 2 at one place for the whole batch; all nine places occur in 100 steps (one is missed with
+ * probability 9 * (8/9)^100 = 7e-5; the draws are fixed). */
+Test(layer_random, crop)
+{
+    static const char text[] = "{\"type\": \"RandomCrop\", \"height\": 3, \"width\": 2}";
+    layer_call call = image_call();
+    bool seen[3][3] = {{false}};
+    for (call.step = 0; call.step < 100; call.step++) {
+        cr_assert(layer_call_run(text, &call, result) == BATCH * 6);
+        const int top = (int)result[0] / WIDTH, left = (int)result[0] % WIDTH;
+        cr_assert(top <= 2 && left <= 2);
+        seen[top][left] = true;
+        for (int i = 0; i < BATCH * 6; i++) {
+            const int y = top + i % 6 / 2, x = left + i % 2;
+            cr_assert(result[i] == image[i / 6 * PLANE + y * WIDTH + x]);
+        }
+    }
+    for (int i = 0; i < 9; i++)
+        cr_assert(seen[i / 3][i % 3], "%d", i);
+    /* Otherwise the largest window of that aspect ratio, resized: here 5 x 3, at column 0. */
+    call.is_training = false;
+    cr_assert(layer_call_run(text, &call, result) == BATCH * 6);
+    cr_assert(fabsf(result[0] - (1.0f / 3 * WIDTH + 0.25f)) < 1e-5f, "%g", (double)result[0]);
+}
+
+/* A range that is one number draws nothing; a wider one differs from example to example and step to step. */
+Test(layer_random, every_example_has_its_own_transformation)
+{
+    static const char *const texts[] = {
+        "{\"type\": \"RandomRotation\", \"factor\": 0.2, \"fill_mode\": \"constant\"}",
+        "{\"type\": \"RandomTranslation\", \"height_factor\": 0.3, \"width_factor\": 0.3}",
+        "{\"type\": \"RandomZoom\", \"height_factor\": 0.3}",
+        "{\"type\": \"RandomContrast\", \"factor\": 0.5}",
+        "{\"type\": \"RandomBrightness\", \"factor\": 0.5}"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        layer_call call = image_call();
+        for (int i = 0; i < BATCH * PLANE; i++)
+            image[i] = (float)(100 + i % PLANE);
+        layer_call_run(texts[t], &call, result);
+        for (int example = 1; example < BATCH; example++)
+            cr_assert(memcmp(result, result + example * PLANE, PLANE * sizeof *result) != 0, "%s",
+                      texts[t]);
+        layer_call_run(texts[t], &call, second);
+        cr_assert(memcmp(result, second, BATCH * PLANE * sizeof *result) == 0);
+        call.step = 1;
+        layer_call_run(texts[t], &call, second);
+        cr_assert(memcmp(result, second, BATCH * PLANE * sizeof *result) != 0);
+    }
+}

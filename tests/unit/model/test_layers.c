@@ -242,3 +242,104 @@ Test(layers, frozen_batch_normalisation_does_not_move)
     model_stop(&run);
     tp_model_destroy(model);
 }
+
+/* ---- what does not fit ---- */
+
+typedef struct impossible {
+    const char *layer; /* over [6,4,2], after a Reshape where it begins with another shape */
+    const char *message;
+} impossible;
+
+Test(layers, what_does_not_fit_is_said)
+{
+    static const impossible cases[] = {
+        {"{\"type\": \"LayerNormalization\", \"axis\": [1, 1]}", "'axis' has 1"},
+        {"{\"type\": \"LayerNormalization\", \"axis\": 0}", "'axis' has 0"},
+        {"{\"type\": \"LayerNormalization\", \"axis\": []}", "'axis' is empty"},
+        {"{\"type\": \"Softmax\", \"axis\": 4}", "'axis' has 4"},
+        {"{\"type\": \"GroupNormalization\", \"groups\": 3}", "do not split into 3 'groups'"},
+        {"{\"type\": \"GroupNormalization\", \"groups\": 0}", "do not split into 0 'groups'"},
+        {"{\"type\": \"Permute\", \"dims\": [1, 2, 2]}", "each of 1 to 3 once"},
+        {"{\"type\": \"Permute\", \"dims\": [8, 2, 1]}", "each of 1 to 3 once"},
+        {"{\"type\": \"RepeatVector\", \"n\": 2}", "expected [features]"},
+        {"{\"type\": \"Masking\"}", "expected [time,features]"},
+        {"{\"type\": \"AlphaDropout\", \"rate\": 1}", "'rate' is 1"},
+        {"{\"type\": \"Dropout\", \"rate\": 0.5, \"noise_shape\": [1, 2]}", "2 dimensions"},
+        {"{\"type\": \"Dropout\", \"rate\": 0.5, \"noise_shape\": [null, 6, 3, 1]}", "has 3"},
+        {"{\"type\": \"Conv1D\", \"filters\": 2, \"kernel_size\": 2}", "[length,channels]"},
+        {"{\"type\": \"Reshape\", \"target_shape\": [6, 8]},"
+         "{\"type\": \"Conv1D\", \"filters\": 4, \"kernel_size\": 2, \"groups\": 3}",
+         "do not split into 3 'groups'"},
+        {"{\"type\": \"Reshape\", \"target_shape\": [6, 8]},"
+         "{\"type\": \"Cropping1D\", \"cropping\": [3, 3]}",
+         "nothing is left"},
+        {"{\"type\": \"Reshape\", \"target_shape\": [6, 8]},"
+         "{\"type\": \"MaxPooling1D\", \"pool_size\": 7}",
+         "a window of 7 does not fit"},
+        {"{\"type\": \"Reshape\", \"target_shape\": [1, 6, 4, 2]},"
+         "{\"type\": \"Conv3D\", \"filters\": 1048576, \"kernel_size\": 65536,"
+         " \"padding\": \"same\"}",
+         "more than"},
+        {"{\"type\": \"UpSampling1D\"}", "[length,channels]"},
+        {"{\"type\": \"Embedding\", \"input_dim\": 9, \"output_dim\": 2, \"mask_zero\": true}",
+         "expected [time] with 'mask_zero'"},
+        {"{\"type\": \"Embedding\", \"input_dim\": 2147483647, \"output_dim\": 1000000000}",
+         "more than"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"ab,bc->ac\", \"output_shape\": 3}",
+         "does not fit an input of 3 dimensions"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"abcd,de->abc\", \"output_shape\": [6, 4]}",
+         "does not fit"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"....,b->\", \"output_shape\": 3}",
+         "does not fit"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"...d,de->...e\", \"output_shape\": [6, 4]}",
+         "'output_shape' has 2 sizes, the equation needs 1"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"...d,de->...e\", \"output_shape\": 2,"
+         " \"bias_axes\": \"x\"}",
+         "'bias_axes' has 'x'"},
+        {"{\"type\": \"EinsumDense\", \"equation\": \"abcd,defg->abcefg\","
+         " \"output_shape\": [6, 4, 1000000000, 1000000000, 1000000000]}",
+         "more than"},
+        {"{\"type\": \"TimeDistributed\", \"layer\": {\"type\": \"Conv2D\", \"filters\": 2,"
+         " \"kernel_size\": 2}}",
+         "its Conv2D"},
+        {"{\"type\": \"Normalization\", \"mean\": [1, 2, 3], \"variance\": [1, 2, 3]}",
+         "'mean' has 3 numbers"},
+        {"{\"type\": \"Normalization\", \"mean\": 1}", "'variance' 0"},
+        {"{\"type\": \"RandomRotation\", \"factor\": []}", "'factor' is empty"},
+        {"{\"type\": \"RandomContrast\", \"factor\": 0.5, \"value_range\": 1}",
+         "'value_range' is not a list of two"},
+        {"{\"type\": \"Activation\", \"activation\": \"glu\"},"
+         "{\"type\": \"Activation\", \"activation\": \"glu\"}",
+         "glu halves the last dimension, which is 1"},
+    };
+    const tp_model_input input = f32_input(3, (int64_t[]){6, 4, 2});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tp_model *model = NULL;
+        const tpucl_status status = model_parse(cases[i].layer, &input, &float32_options, &model);
+        cr_assert(status == TPUCL_INVALID_CONFIG, "%s", cases[i].layer);
+        const char *message = tpucl_last_error()->message;
+        cr_assert(strstr(message, cases[i].message), "%s: %s", cases[i].layer, message);
+    }
+}
+
+Test(layers, attention_that_does_not_fit_is_said)
+{
+    static const impossible cases[] = {
+        {"\"num_heads\": 2, \"key_dim\": 3", "input 0 has 3 dimensions"},
+        {"\"num_heads\": 65536, \"key_dim\": 1048576, \"output_shape\": 64", "more than"},
+        {"\"num_heads\": 2, \"key_dim\": 3, \"output_shape\": [1000000000, 1000000000]",
+         "more than"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        tp_model *model = NULL;
+        const tp_model_input input = f32_input(3, (int64_t[]){6, 4, 2});
+        snprintf(text, sizeof text,
+                 "{\"type\": \"Reshape\", \"name\": \"x\", \"target_shape\": %s},"
+                 "{\"type\": \"MultiHeadAttention\", \"inputs\": [\"x\", \"x\"], %s}",
+                 i == 0 ? "[6, 4, 2]" : "[6, 8]", cases[i].layer);
+        cr_assert(model_parse(text, &input, &float32_options, &model) == TPUCL_INVALID_CONFIG);
+        const char *message = tpucl_last_error()->message;
+        cr_assert(strstr(message, cases[i].message), "%s: %s", cases[i].layer, message);
+    }
+}
