@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sort_runs, sort_merge: sorts rows of pairs, each row by itself
  * computes  sort_runs: each run of SORT_RUN pairs in order; sort_merge: two neighbouring runs of `width`
- *           become one. Log2(n / SORT_RUN) merges sort a row
+ *           become one. Log2(n / SORT_RUN) merges sort a row. Of each merged run only the first `keep` pairs
+ *           are made, and read by the next merge: top_k needs no more
  * layout    [rows][n] pairs, see memory/pairs.clh; src and dst are different memory
  * requires  no two pairs of a row equal
  * knobs     SORT_RUN: length of the first runs
@@ -53,7 +54,8 @@ static inline int tp_count_below(const __global uint *pairs, int first, int end,
 }
 
 __kernel void sort_merge(TP_TENSOR(uint, src), TP_TENSOR(uint, dst), const int n, const int rows,
-                         const int width, int grid_z, int chunk_x, int chunk_y)
+                         const int width, const int keep, int grid_z, int chunk_x,
+                         int chunk_y)
 {
     SORT_BEGIN
     for (int y = y0; y < y1; y++) {
@@ -62,9 +64,13 @@ __kernel void sort_merge(TP_TENSOR(uint, src), TP_TENSOR(uint, dst), const int n
         int run_of_last = -1, below = 0;
         for (int x = x0; x < x1; x++) {
             const int run = x / width, first = run * width;
+            if (x - first >= keep) { /* on to the next run */
+                x = first + width - 1;
+                continue;
+            }
             /* The partner starts at most one run further, which may lie behind the end. */
             const int partner = run % 2 ? first - width : first + min(width, n - first);
-            const int partner_end = partner + min(width, n - partner);
+            const int partner_end = partner + min(min(width, keep), n - partner);
             const ulong own = tp_pair_load(from, (ulong)x);
             if (run == run_of_last) /* goes on where the pair before it stopped */
                 while (partner + below < partner_end &&
@@ -73,7 +79,8 @@ __kernel void sort_merge(TP_TENSOR(uint, src), TP_TENSOR(uint, dst), const int n
             else
                 below = tp_count_below(from, partner, partner_end, own);
             run_of_last = run;
-            tp_pair_store(to, (ulong)(min(first, partner) + (x - first) + below), own);
+            const int place = x - first + below;
+            if (place < keep) tp_pair_store(to, (ulong)(min(first, partner) + place), own);
         }
     }
 }

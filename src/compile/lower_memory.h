@@ -57,10 +57,11 @@ const char *tp_index_options(tp_lowering *lowering, const tp_indexing *indexing,
 tpucl_status tp_lower_operand_to_result(tp_lowering *lowering, const tp_cluster *cluster,
                                         tp_node_id operand);
 
-/* Sorts [rows][n] pairs (memory/pairs.clh), which are in `first`; the other buffer is as large. The
- * result is in *out_buffer, one of the two. */
+/* Sorts [rows][n] pairs (memory/pairs.clh), which are in `first`, as far as the first `keep` of each row;
+ * the other buffer is as large. The result is in *out_buffer, one of the two. */
 tpucl_status tp_lower_sort_pairs(tp_lowering *lowering, const tp_cluster *cluster, int64_t rows,
-                                 int64_t n, int32_t first, int32_t second, int32_t *out_buffer);
+                                 int64_t n, int64_t keep, int32_t first, int32_t second,
+                                 int32_t *out_buffer);
 /* Two buffers of `count` pairs. */
 tpucl_status tp_lower_add_pairs(tp_lowering *lowering, const tp_cluster *cluster, int64_t count,
                                 int32_t out_buffers[2]);

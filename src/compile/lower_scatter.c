@@ -119,6 +119,7 @@ tpucl_status tp_lower_scatter(tp_lowering *l, const tp_cluster *cluster)
     TP_TRY(tp_index_table_store(l, &p.inner, &p.ix, &inner));
     TP_TRY(tp_lower_add_pairs(l, cluster, p.item_count, pairs));
     TP_TRY(lower_keys(l, cluster, &p, table, pairs[0]));
-    TP_TRY(tp_lower_sort_pairs(l, cluster, 1, p.item_count, pairs[0], pairs[1], &sorted));
+    TP_TRY(tp_lower_sort_pairs(l, cluster, 1, p.item_count, p.item_count, pairs[0], pairs[1],
+                               &sorted));
     return lower_segments(l, cluster, &p, table, inner, sorted);
 }

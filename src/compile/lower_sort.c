@@ -20,7 +20,7 @@ tpucl_status tp_lower_add_pairs(tp_lowering *l, const tp_cluster *cluster, int64
 
 /* One launch over all pairs; width 0: the first runs. */
 static tpucl_status lower_pass(tp_lowering *l, const tp_cluster *cluster, int64_t rows, int64_t n,
-                               int64_t width, int32_t from, int32_t to)
+                               int64_t width, int64_t keep, int32_t from, int32_t to)
 {
     tp_memory_launch m =
         tp_memory_launch_begin(l, cluster, "sort_pairs", width ? "sort_merge" : "sort_runs", "");
@@ -29,16 +29,17 @@ static tpucl_status lower_pass(tp_lowering *l, const tp_cluster *cluster, int64_
     tp_memory_launch_add_int(&m, n);
     tp_memory_launch_add_int(&m, rows);
     if (width) tp_memory_launch_add_int(&m, width);
-    m.launch.bytes = 16.0 * (double)rows * (double)n;
+    if (width) tp_memory_launch_add_int(&m, keep);
+    m.launch.bytes = 16.0 * (double)rows * (double)(width > keep ? n / width * keep : n);
     return tp_memory_launch_end(&m, n, rows, 1, true);
 }
 
 tpucl_status tp_lower_sort_pairs(tp_lowering *l, const tp_cluster *cluster, int64_t rows, int64_t n,
-                                 int32_t first, int32_t second, int32_t *out_buffer)
+                                 int64_t keep, int32_t first, int32_t second, int32_t *out_buffer)
 {
     int32_t from = first, to = second;
     for (int64_t width = 0; width < n; width = width ? 2 * width : SORT_RUN) {
-        TP_TRY(lower_pass(l, cluster, rows, n, width, from, to));
+        TP_TRY(lower_pass(l, cluster, rows, n, width, keep, from, to));
         const int32_t done = to;
         to = from;
         from = done;
@@ -113,6 +114,6 @@ tpucl_status tp_lower_sort(tp_lowering *l, const tp_cluster *cluster)
     tp_memory_launch_add_int(&m, p.inner);
     tp_memory_launch_add_int(&m, p.lines);
     TP_TRY(tp_memory_launch_end(&m, p.n, p.lines, 1, true));
-    TP_TRY(tp_lower_sort_pairs(l, cluster, p.lines, p.n, pairs[0], pairs[1], &sorted));
+    TP_TRY(tp_lower_sort_pairs(l, cluster, p.lines, p.n, p.k, pairs[0], pairs[1], &sorted));
     return lower_take(l, cluster, &p, sorted);
 }

@@ -56,8 +56,6 @@ tpucl_status tp_index_dims_read(const tp_node *node, tp_index_dims *out_dims) TP
 tpucl_status tp_indexing_read(const tp_node *node, const tp_shape *operand, const tp_shape *indices,
                               const tp_shape *updates, tp_indexing *out_indexing) TPUCL_MUST_CHECK;
 
-/* The shape of the gathered result is out->dense. */
-
 /* Attributes of both ops for builders and gradients: fills items of `attrs` (room for 7), which
  * borrow from *dims; returns how many. */
 int32_t tp_index_dims_attrs(const tp_index_dims *dims, bool is_scatter, tp_attr *attrs);

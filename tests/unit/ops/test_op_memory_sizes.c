@@ -77,6 +77,9 @@ static void check_sort(tp_shape shape)
     tp_graph_add_output(g, "sort", tp_op_sort(g, x, 1, false));
     tp_graph_add_output(g, "argsort", tp_op_argsort(g, x, 1, true));
     tp_graph_add_output(g, "top_k", tp_op_top_k_indices(g, x, (shape.dims[1] + 1) / 2));
+    tp_graph_add_output(g, "top 40",
+                        tp_op_top_k_indices(g, x, shape.dims[1] < 40 ? shape.dims[1] : 40));
+    tp_graph_add_output(g, "top 3", tp_op_top_k(g, x, shape.dims[1] < 3 ? shape.dims[1] : 3, NULL));
     end(g, 100);
 }
 
