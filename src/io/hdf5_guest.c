@@ -11,36 +11,28 @@
 
 /* ---- the socket ---- */
 
-static bool receive(int socket, void *bytes, size_t length)
+bool tp_hdf5_transfer(int socket, void *bytes, size_t length, bool is_sending)
 {
     for (size_t done = 0; done < length;) {
-        const ssize_t got = recv(socket, (char *)bytes + done, length - done, 0);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return false;
-        done += (size_t)got;
+        char *at = (char *)bytes + done;
+        const ssize_t moved = is_sending ? send(socket, at, length - done, MSG_NOSIGNAL)
+                                         : recv(socket, at, length - done, 0);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved <= 0) return false;
+        done += (size_t)moved;
     }
     return true;
 }
 
-static bool deliver(int socket, const void *bytes, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        const ssize_t put = send(socket, (const char *)bytes + done, length - done, MSG_NOSIGNAL);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        done += (size_t)put;
-    }
-    return true;
-}
-
-static bool answer(int socket, tpucl_status status, bool exists, const void *bytes, size_t length)
+static bool answer(int socket, tpucl_status status, bool exists, void *bytes, size_t length)
 {
     tp_hdf5_answer head = {.status = (int32_t)status, .exists = exists};
     if (status == TPUCL_OK)
         head.bytes = length;
     else
         snprintf(head.message, sizeof head.message, "%.500s", tpucl_last_error()->message);
-    return deliver(socket, &head, sizeof head) && deliver(socket, bytes, (size_t)head.bytes);
+    return tp_hdf5_transfer(socket, &head, sizeof head, true) &&
+           tp_hdf5_transfer(socket, bytes, (size_t)head.bytes, true);
 }
 
 /* ---- answers ---- */
@@ -128,7 +120,7 @@ void tp_hdf5_serve(int socket, const tp_hdf5_source *source)
     tp_hdf5_request request;
     const tpucl_status opened = open_source(&guest, source);
     bool goes_on = true;
-    while (goes_on && receive(socket, &request, sizeof request)) {
+    while (goes_on && tp_hdf5_transfer(socket, &request, sizeof request, false)) {
         request.group[sizeof request.group - 1] = request.name[sizeof request.name - 1] = 0;
         if (request.question == TP_HDF5_ASK_TABLE)
             goes_on = answer_table(socket, &guest, opened);

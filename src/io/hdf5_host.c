@@ -108,24 +108,11 @@ static tpucl_status guest_died(const tp_hdf5 *file)
 
 /* ---- asking ---- */
 
-static bool transfer(int socket, void *bytes, size_t length, bool is_sending)
-{
-    for (size_t done = 0; done < length;) {
-        char *at = (char *)bytes + done;
-        const ssize_t moved = is_sending ? send(socket, at, length - done, MSG_NOSIGNAL)
-                                         : recv(socket, at, length - done, 0);
-        if (moved < 0 && errno == EINTR) continue;
-        if (moved <= 0) return false;
-        done += (size_t)moved;
-    }
-    return true;
-}
-
 /* Sends the question and reads the head of the answer; a failure of the guest becomes ours. */
 static tpucl_status ask(tp_hdf5 *file, tp_hdf5_request *request, tp_hdf5_answer *answer)
 {
-    if (!transfer(file->socket, request, sizeof *request, true) ||
-        !transfer(file->socket, answer, sizeof *answer, false))
+    if (!tp_hdf5_transfer(file->socket, request, sizeof *request, true) ||
+        !tp_hdf5_transfer(file->socket, answer, sizeof *answer, false))
         return guest_died(file);
     if (answer->status == TPUCL_OK) return TPUCL_OK;
     answer->message[sizeof answer->message - 1] = 0;
@@ -161,7 +148,7 @@ static tpucl_status ask_table(tp_hdf5 *file)
     if (answer.bytes % sizeof row || answer.bytes / sizeof row > TP_HDF5_MAX_OBJECTS + 1)
         return guest_died(file);
     for (uint64_t i = 0; i < answer.bytes / sizeof row; i++) {
-        if (!transfer(file->socket, &row, sizeof row, false)) return guest_died(file);
+        if (!tp_hdf5_transfer(file->socket, &row, sizeof row, false)) return guest_died(file);
         TP_TRY(add_row(file, &row));
     }
     return TPUCL_OK;
@@ -254,7 +241,7 @@ tpucl_status tp_hdf5_read(tp_hdf5 *file, const tp_hdf5_dataset *dataset, void *o
     if (bytes == 0) return TPUCL_OK;
     request.dataset = (int32_t)(dataset - file->datasets.items);
     TP_TRY(ask(file, &request, &answer));
-    if (answer.bytes != bytes || !transfer(file->socket, out_elements, bytes, false))
+    if (answer.bytes != bytes || !tp_hdf5_transfer(file->socket, out_elements, bytes, false))
         return guest_died(file);
     return TPUCL_OK;
 }
@@ -274,7 +261,8 @@ static tpucl_status ask_texts(tp_hdf5 *file, const char *group, const char *name
     char *bytes = tp_alloc((size_t)answer.bytes + 1);
     if (!bytes) return TPUCL_OUT_OF_MEMORY;
     const size_t length = (size_t)answer.bytes;
-    if (!transfer(file->socket, bytes, length, false) || (length && bytes[length - 1] != 0)) {
+    if (!tp_hdf5_transfer(file->socket, bytes, length, false) ||
+        (length && bytes[length - 1] != 0)) {
         tp_free(bytes);
         return guest_died(file);
     }

@@ -84,6 +84,9 @@ typedef struct tp_hdf5_row {
     char path[TP_HDF5_MAX_PATH_BYTES];
 } tp_hdf5_row;
 
+/* All of the bytes, or false when the other side is gone. */
+bool tp_hdf5_transfer(int socket, void *bytes, size_t length, bool is_sending);
+
 /* What is to be opened. */
 typedef struct tp_hdf5_source {
     const char *name;  /* path, or what it is called in messages */
