@@ -239,7 +239,9 @@ static tpucl_status may_join_maps(tp_fusion *fusion, int32_t i, int32_t j, bool 
         a->roots.count + b->roots.count > MAX_ROOTS || count_tensors(a, b) > MAX_MAP_TENSORS)
         return TPUCL_OK;
     const bool is_chain = reads_root_of(a, b) || reads_root_of(b, a);
-    if (!is_chain && elems > TINY_ELEMS && !share_read(fusion, a, b, elems)) return TPUCL_OK;
+    /* In a loop a launch is one in every turn. */
+    if (!is_chain && elems > TINY_ELEMS && !a->loop && !share_read(fusion, a, b, elems))
+        return TPUCL_OK;
     bool has;
     TP_TRY(has_detour(fusion, i, j, &has));
     if (!has) TP_TRY(has_detour(fusion, j, i, &has));

@@ -6,11 +6,14 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/autodiff.h"
 #include "graph/builder.h"
+#include "graph/loop.h"
 #include "graph/verify.h"
 #include "ops/registry.h"
 
 #define MAX_ELEMS 40000
+#define MAX_TURNS 20
 
 typedef struct maker {
     tp_graph *g;
@@ -18,6 +21,7 @@ typedef struct maker {
     int64_t dims[3]; /* most shapes are made of these */
     int64_t stream;
     bool has_random;
+    int32_t loop;      /* that ops are added to, 0: none */
     tp_node_id filter; /* [kh, kw, ci, co], TP_NO_NODE: no images in this graph */
 } maker;
 
@@ -52,13 +56,22 @@ static tp_shape draw_shape(maker *m)
     return shapes[draw(m, sizeof shapes / sizeof shapes[0])];
 }
 
+/* Values of a loop are for this loop only. */
+static bool is_in_reach(const maker *m, tp_node_id id)
+{
+    return node_of(m, id)->loop == 0 || node_of(m, id)->loop == m->loop;
+}
+
 static tp_node_id draw_node(maker *m)
 {
-    /* Late ones more often, so that chains get long. */
-    const uint32_t count = (uint32_t)m->g->node_count;
-    const uint32_t recent = count < 8 ? count : 8;
-    if (draw(m, 3) != 0) return (tp_node_id)(count - 1 - draw(m, recent));
-    return (tp_node_id)draw(m, count);
+    for (;;) {
+        /* Late ones more often, so that chains get long. */
+        const uint32_t count = (uint32_t)m->g->node_count;
+        const uint32_t recent = count < 8 ? count : 8;
+        const tp_node_id id = draw(m, 3) != 0 ? (tp_node_id)(count - 1 - draw(m, recent))
+                                              : (tp_node_id)draw(m, count);
+        if (is_in_reach(m, id)) return id;
+    }
 }
 
 static tp_node_id draw_of(maker *m, bool (*fits)(const maker *m, tp_node_id id))
@@ -483,6 +496,64 @@ static void add_some(maker *m, int32_t ops)
     }
 }
 
+/* ---- loops ---- */
+
+static bool is_in_loop(const maker *m, tp_node_id id)
+{
+    return node_of(m, id)->loop == m->loop && m->loop > 0;
+}
+
+static bool has_turns(const maker *m, tp_node_id id)
+{
+    const tp_shape shape = shape_of(m, id);
+    return shape.rank > 0 && shape.dims[0] > 0 && shape.dims[0] <= MAX_TURNS;
+}
+
+/* A value of the loop that a carry may become; the carry itself when none is found. */
+static tp_node_id draw_next(maker *m, tp_node_id carry)
+{
+    const tp_shape to = shape_of(m, carry);
+    for (int i = 0; i < 100; i++) {
+        const tp_node_id id = draw_node(m);
+        const tp_shape from = shape_of(m, id);
+        const bool is_result = !node_of(m, id)->loop && tp_loop_unit(node_of(m, id)) == m->loop;
+        if (node_of(m, id)->dtype == node_of(m, carry)->dtype && tp_shape_equal(&from, &to) &&
+            !is_result)
+            return id;
+    }
+    return is_float(m, carry) ? tp_op_tanh(m->g, carry) : carry;
+}
+
+static void add_loop(maker *m, int32_t ops)
+{
+    tp_graph *g = m->g;
+    tp_node_id carries[3];
+    const tp_node_id xs = draw_of(m, has_turns);
+    if (xs == TP_NO_NODE) return;
+    const int64_t turns = shape_of(m, xs).dims[0];
+    const int32_t carry_count = (int32_t)draw(m, 4), number = tp_op_loop_new(g);
+    tp_node_id init[3], more = draw_of(m, has_turns);
+    for (int32_t i = 0; i < carry_count; i++)
+        init[i] = draw_node(m);
+    tp_op_loop_slice(g, number, xs, draw(m, 2));
+    if (more != TP_NO_NODE && shape_of(m, more).dims[0] == turns)
+        tp_op_loop_slice(g, number, more, draw(m, 2));
+    for (int32_t i = 0; i < carry_count; i++)
+        carries[i] = tp_op_loop_carry(g, number, turns, init[i]);
+    m->loop = number;
+    add_some(m, ops);
+    for (int32_t i = 0; i < carry_count; i++)
+        tp_op_loop_last(g, carries[i], draw_next(m, carries[i]));
+    for (int32_t i = 0; i < 3; i++) {
+        const tp_node_id value = draw_of(m, is_in_loop);
+        if (value == TP_NO_NODE) continue;
+        const tp_shape shape = shape_of(m, value);
+        if (shape.rank < TP_MAX_RANK && tp_shape_elems(&shape) * turns <= MAX_ELEMS)
+            tp_op_loop_stack(g, number, value, draw(m, 2));
+    }
+    m->loop = 0;
+}
+
 /* ---- the whole ---- */
 
 static void add_inputs(maker *m)
@@ -534,8 +605,8 @@ static void add_updates(maker *m)
         for (int i = 0; i < 200 && value == TP_NO_NODE; i++) {
             const tp_node_id id = (tp_node_id)draw(m, (uint32_t)g->node_count);
             const tp_shape from = shape_of(m, id), to = g->variables[v].shape;
-            if (is_replicated[id] && node_of(m, id)->dtype == g->variables[v].dtype &&
-                tp_shape_equal(&from, &to))
+            if (is_replicated[id] && is_in_reach(m, id) &&
+                node_of(m, id)->dtype == g->variables[v].dtype && tp_shape_equal(&from, &to))
                 value = id;
         }
         if (value == TP_NO_NODE) value = old;
@@ -560,8 +631,33 @@ static void add_outputs(maker *m)
     for (int i = 0; i < 5; i++) {
         char name[8];
         snprintf(name, sizeof name, "out%d", i);
-        const tp_node_id id = i < 2 ? m->g->node_count - 1 - i : draw_node(m);
+        const tp_node_id late = m->g->node_count - 1 - i;
+        const tp_node_id id = i < 2 && is_in_reach(m, late) ? late : draw_node(m);
         tp_graph_add_output(m->g, name, id);
+    }
+}
+
+/* Of the sum of the newest f32 values; they are outputs. */
+static void add_gradients(maker *m)
+{
+    tp_graph *g = m->g;
+    tp_node_id wrt[16], d[16], loss = tp_op_scalar(g, TP_F32, 0);
+    int32_t count = 0, terms = 0;
+    for (int32_t i = 0; i < g->input_count + g->variable_count && count < 16; i++) {
+        const tp_node_id id =
+            i < g->input_count ? g->inputs[i].node : g->variables[i - g->input_count].node;
+        if (is_float(m, id)) wrt[count++] = id;
+    }
+    for (tp_node_id id = loss - 1; id >= 0 && terms < 4; id--) {
+        if (!is_f32(m, id) || !is_in_reach(m, id)) continue;
+        loss = tp_op_add(g, loss, tp_op_reduce(g, tp_op_tanh(g, id), "add", NULL, 0));
+        terms++;
+    }
+    tp_graph_gradients(g, loss, wrt, count, d);
+    for (int32_t i = 0; i < count && !g->has_failed; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "d%d", i);
+        if (d[i] != TP_NO_NODE) tp_graph_add_output(g, name, d[i]);
     }
 }
 
@@ -579,12 +675,17 @@ tp_graph *random_graph_create(const random_graph_options *options)
     } while (m.dims[0] * m.dims[1] * m.dims[2] > MAX_ELEMS);
     add_inputs(&m);
     add_some(&m, options->ops);
+    for (int i = 0; i < 2 && options->has_loops; i++) {
+        add_loop(&m, options->ops / 2);
+        add_some(&m, options->ops / 4);
+    }
     if (options->has_sums) {
         add_sums(&m);
         add_some(&m, options->ops / 2);
         add_updates(&m);
     }
     add_outputs(&m);
+    if (options->has_gradients) add_gradients(&m);
     cr_assert_eq(tp_graph_check(m.g), TPUCL_OK, "seed %u: %s", options->seed,
                  tpucl_last_error()->message);
     cr_assert_eq(tp_graph_verify(m.g), TPUCL_OK, "seed %u: %s", options->seed,

@@ -7,6 +7,7 @@
 #include "compile/compile.h"
 #include "compile/vpu_kernel.h"
 #include "harness/alloc_loop.h"
+#include "harness/lstm_graph.h"
 #include "harness/sample_graph.h"
 
 static const tp_device_caps cpu = {.name = "described",
@@ -276,4 +277,19 @@ Test(grid, work_groups_are_as_large_as_the_device_takes)
     gpu.max_work_group_size = 1;
     grid = tp_vpu_grid_plan(&gpu, 1000, 1000, 3, 1);
     cr_assert(grid.local[0] == 1 && grid.local[1] == 1);
+}
+
+Test(compile, survives_every_failing_allocation_of_a_loop, .timeout = 100)
+{
+    tp_graph *graph = NULL;
+    lstm_graph lstm = {.turns = 3, .batch = 2, .features = 2, .units = 2, .precision = "default"};
+    tp_node_id last[2], stack, d;
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
+    lstm_ports(graph, &lstm);
+    lstm_scan(graph, &lstm, last, &stack);
+    tp_graph_gradients(graph, tp_op_reduce(graph, stack, "add", NULL, 0), &lstm.u, 1, &d);
+    tp_graph_add_output(graph, "du", d);
+    cr_assert_eq(tp_graph_check(graph), TPUCL_OK, "%s", tpucl_last_error()->message);
+    alloc_loop_run(compile_once, graph);
+    tp_graph_destroy(graph);
 }

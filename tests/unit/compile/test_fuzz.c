@@ -20,6 +20,8 @@ static void run_seed(uint32_t seed)
     const random_graph_options options = {.seed = seed,
                                           .ops = 6 + (int32_t)(seed % 7) * 4,
                                           .has_random = seed % 3 == 0,
+                                          .has_loops = seed % 5 >= 3,
+                                          .has_gradients = seed % 5 == 4,
                                           .has_sums = seed % 2 == 0};
     const program_run_options run = {.cores = seed % 4 == 0 ? 3 : 1 + (int32_t)(seed % 2),
                                      .wave_cores = seed % 5 == 0   ? 1

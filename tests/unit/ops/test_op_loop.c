@@ -2,6 +2,7 @@
  * Loops in the interpreter: an LSTM against PyTorch (tests/golden/gen_loop.py), order of execution,
  * text form, mistakes.
  */
+#include "harness/alloc_loop.h"
 #include "harness/graph_run.h"
 #include "harness/gradcheck.h"
 #include "harness/lstm_graph.h"
@@ -485,4 +486,36 @@ Test(op_loop, conditional)
     tp_op_conditional(g, x, halve, logarithm, &x, 1, &result);
     EXPECT_FAILURE(tp_graph_check(g), TPUCL_INVALID_ARGUMENT, "by a pred scalar");
     graph_run_end(&run);
+}
+
+/* ---- lack of memory ---- */
+
+static tpucl_status whole_life_of_a_loop(void *user)
+{
+    (void)user;
+    lstm_graph lstm = {.turns = 2, .batch = 1, .features = 2, .units = 1, .precision = "default"};
+    tp_graph *g = NULL, *compact = NULL;
+    tp_reference *reference = NULL;
+    const tp_reference_options options = {.cores = 1};
+    const float zeros[4] = {0};
+    const void *inputs[] = {zeros, zeros, zeros};
+    tp_node_id last[2] = {TP_NO_NODE}, stack = TP_NO_NODE, d = TP_NO_NODE;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    lstm_ports(g, &lstm);
+    lstm_scan(g, &lstm, last, &stack);
+    tp_graph_gradients(g, tp_op_reduce(g, stack, "add", NULL, 0), &lstm.u, 1, &d);
+    if (!g->has_failed) tp_graph_add_output(g, "du", d);
+    tpucl_status status = tp_graph_check(g);
+    if (status == TPUCL_OK) status = tp_graph_compact(g, &compact);
+    if (status == TPUCL_OK) status = tp_reference_create(compact, &options, &reference);
+    if (status == TPUCL_OK) status = tp_reference_step(reference, inputs, 0);
+    tp_reference_destroy(reference);
+    tp_graph_destroy(compact);
+    tp_graph_destroy(g);
+    return status;
+}
+
+Test(op_loop, every_allocation_may_fail)
+{
+    alloc_loop_run(whole_life_of_a_loop, NULL);
 }
