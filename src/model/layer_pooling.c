@@ -62,13 +62,30 @@ static float covered(const tp_layer *layer, int d, int64_t o)
     return (float)(last - first);
 }
 
-/* Cells of each window, f32 [out height, out width, 1]; a scalar where all windows are whole. */
+/* covered() for each window of dimension d: f32 [out, 1, 1], or [out, 1] for the width. */
+static tp_node_id line_counts(tp_graph *graph, const tp_layer *layer, int d)
+{
+    const int64_t out = ((const pooling_args *)layer->args)->windows.out[d];
+    float *counts = TP_ARENA_NEW_ARRAY(graph->arena, float, (size_t)out);
+    if (!counts) return tp_graph_keep_error(graph);
+    for (int64_t o = 0; o < out; o++)
+        counts[o] = covered(layer, d, o);
+    const tp_shape shape = d == 0 ? (tp_shape){.rank = 3, .dims = {out, 1, 1}}
+                                  : (tp_shape){.rank = 2, .dims = {out, 1}};
+    return tp_op_constant(graph, TP_F32, shape, counts);
+}
+
+/* Cells of each window, f32 [out height, out width, 1]; a scalar where all windows are whole. The table is
+ * written out where it is small; the product of its sides is the same. */
 static tp_node_id cell_counts(tp_graph *graph, const tp_layer *layer)
 {
+    enum { LARGE = 1 << 20 };
     const tp_layer_windows *windows = &((const pooling_args *)layer->args)->windows;
     const int64_t height = windows->out[0], width = windows->out[1];
     if (windows->padding == TP_PADDING_VALID)
         return tp_op_scalar(graph, TP_F32, (double)windows->size[0] * (double)windows->size[1]);
+    if (height > LARGE / width)
+        return tp_op_multiply(graph, line_counts(graph, layer, 0), line_counts(graph, layer, 1));
     float *counts = tp_arena_alloc_array(graph->arena, (size_t)(height * width), sizeof *counts);
     if (!counts) return tp_graph_keep_error(graph);
     for (int64_t y = 0; y < height; y++)

@@ -27,13 +27,15 @@ static bool is_call(const tp_json *row)
 
 /* ---- names ---- */
 
-static bool is_taken(const tp_model_scope *scope, const char *name)
+/* Index of an input in scope->names; those of layers are their rows. */
+enum { FIRST_INPUT = TP_MODEL_MAX_CALLS };
+
+/* Puts a name into scope->names; false in *out_is_new when it is there already. */
+static tpucl_status add_name(tp_model_scope *scope, const char *name, size_t index,
+                             bool *out_is_new)
 {
-    for (int32_t i = 0; i < scope->row_count; i++)
-        if (scope->rows[i].name && strcmp(scope->rows[i].name, name) == 0) return true;
-    for (int32_t i = 0; i < scope->input_count; i++)
-        if (strcmp(scope->input_names[i], name) == 0) return true;
-    return false;
+    *out_is_new = !tp_map_find(scope->names, name, NULL);
+    return *out_is_new ? tp_map_add(scope->names, name, index) : TPUCL_OK;
 }
 
 static const char *base_name(const tp_model_scope *scope, const tp_model_item *row)
@@ -45,38 +47,68 @@ static const char *base_name(const tp_model_scope *scope, const tp_model_item *r
     return row->layer.type ? row->layer.type->snake : NULL;
 }
 
+/* How often each name was numbered. */
+typedef struct numbering {
+    tp_map bases;
+    int32_t *next; /* [rows] */
+} numbering;
+
 /* Keras' numbering: dense, dense_1, dense_2, passing over what the user took. */
-static tpucl_status give_names(tp_model_reader *reader, tp_model_scope *scope)
+static tpucl_status give_name(tp_model_reader *reader, tp_model_scope *scope, int32_t index,
+                              numbering *numbers)
 {
-    for (int32_t i = 0; i < scope->row_count; i++) {
-        tp_model_item *row = &scope->rows[i];
-        const char *base = row->name ? NULL : base_name(scope, row);
-        const char *candidate = base;
-        if (!base) continue;
-        for (int32_t number = 1; is_taken(scope, candidate); number++) {
-            candidate = tp_arena_printf(reader->model->arena, "%s_%d", base, number);
-            if (!candidate) return TPUCL_OUT_OF_MEMORY;
-        }
-        row->name = candidate;
+    tp_model_item *row = &scope->rows[index];
+    const char *base = row->name ? NULL : base_name(scope, row);
+    const char *candidate = base;
+    bool is_new = false;
+    size_t at = 0;
+    if (!base) return TPUCL_OK;
+    if (!tp_map_find(&numbers->bases, base, &at)) {
+        at = numbers->bases.count;
+        TP_TRY(tp_map_add(&numbers->bases, base, at));
     }
+    for (int32_t *number = &numbers->next[at]; !is_new; (*number)++) {
+        if (*number > 0) candidate = tp_arena_printf(reader->model->arena, "%s_%d", base, *number);
+        if (!candidate) return TPUCL_OUT_OF_MEMORY;
+        TP_TRY(add_name(scope, candidate, (size_t)index, &is_new));
+    }
+    row->name = candidate;
     return TPUCL_OK;
 }
 
-static void check_names(const tp_model_reader *reader, const tp_model_scope *scope)
+static tpucl_status give_names(tp_model_reader *reader, tp_model_scope *scope)
+{
+    numbering numbers = {
+        .next = TP_ARENA_NEW_ARRAY(reader->model->arena, int32_t, (size_t)scope->row_count + 1)};
+    tpucl_status status = numbers.next ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    for (int32_t i = 0; i < scope->row_count && status == TPUCL_OK; i++)
+        status = give_name(reader, scope, i, &numbers);
+    tp_map_deinit(&numbers.bases);
+    return status;
+}
+
+/* The names that the user gave. */
+static tpucl_status collect_names(const tp_model_reader *reader, tp_model_scope *scope)
 {
     char where[TP_JSON_WHERE_BYTES];
+    bool is_new;
+    for (int32_t i = 0; i < scope->input_count; i++)
+        TP_TRY(add_name(scope, scope->input_names[i], FIRST_INPUT + (size_t)i, &is_new));
     for (int32_t i = 0; i < scope->row_count; i++) {
         const tp_model_item *row = &scope->rows[i];
+        size_t other = 0;
         if (!row->name) continue;
-        for (int32_t j = 0; j < i; j++)
-            if (scope->rows[j].name && strcmp(row->name, scope->rows[j].name) == 0)
-                tp_problems_add(reader->problems, "%s: layer %d is named '%s', too",
-                                tp_json_where(row->json, where), j, row->name);
-        for (int32_t j = 0; j < scope->input_count; j++)
-            if (strcmp(row->name, scope->input_names[j]) == 0)
-                tp_problems_add(reader->problems, "%s: an input is named '%s', too",
-                                tp_json_where(row->json, where), row->name);
+        TP_TRY(add_name(scope, row->name, (size_t)i, &is_new));
+        if (is_new) continue;
+        tp_map_find(scope->names, row->name, &other);
+        if (other >= FIRST_INPUT)
+            tp_problems_add(reader->problems, "%s: an input is named '%s', too",
+                            tp_json_where(row->json, where), row->name);
+        else
+            tp_problems_add(reader->problems, "%s: layer %d is named '%s', too",
+                            tp_json_where(row->json, where), (int)other, row->name);
     }
+    return TPUCL_OK;
 }
 
 /* Of calls and nested models; layers read their own. */
@@ -99,17 +131,11 @@ static tpucl_status read_name(const tp_model_reader *reader, tp_model_item *row)
 
 /* ---- references ---- */
 
-static int32_t find(const tp_model_scope *scope, const char *name, size_t length)
+static int32_t find(const tp_model_scope *scope, const char *name)
 {
-    for (int32_t i = 0; i < scope->row_count; i++) {
-        const char *own = scope->rows[i].name;
-        if (own && strlen(own) == length && memcmp(own, name, length) == 0) return i;
-    }
-    for (int32_t i = 0; i < scope->input_count; i++)
-        if (strlen(scope->input_names[i]) == length &&
-            memcmp(scope->input_names[i], name, length) == 0)
-            return -1 - i;
-    return TP_MODEL_REF_UNKNOWN;
+    size_t index;
+    if (!tp_map_find(scope->names, name, &index)) return TP_MODEL_REF_UNKNOWN;
+    return index >= FIRST_INPUT ? -1 - (int32_t)(index - FIRST_INPUT) : (int32_t)index;
 }
 
 static void report_unknown(const tp_model_reader *reader, const tp_model_scope *scope,
@@ -136,15 +162,17 @@ static tp_model_ref read_ref(const tp_model_reader *reader, const tp_model_scope
     tp_model_ref ref = {.row = TP_MODEL_REF_UNKNOWN};
     if (!tp_problems_add_failed(reader->problems, tp_json_expect(value, TP_JSON_STRING)))
         return ref;
-    ref.row = find(scope, value->string, value->string_length);
+    ref.row = find(scope, value->string);
     const char *colon = strrchr(value->string, ':');
     int64_t output = 0;
     if (ref.row == TP_MODEL_REF_UNKNOWN && colon) {
         const size_t length = (size_t)(colon - value->string);
         const tp_view number = {colon + 1, value->string_length - length - 1};
-        if (tp_str_parse_int64(number, &output) == TPUCL_OK && output >= 0 &&
+        const char *name = tp_arena_strndup(reader->model->arena, value->string, length);
+        if (!name) tp_problems_add_failed(reader->problems, TPUCL_OUT_OF_MEMORY);
+        if (name && tp_str_parse_int64(number, &output) == TPUCL_OK && output >= 0 &&
             output < TP_MODEL_MAX_CALLS)
-            ref = (tp_model_ref){find(scope, value->string, length), (int32_t)output};
+            ref = (tp_model_ref){find(scope, name), (int32_t)output};
     }
     if (ref.row == TP_MODEL_REF_UNKNOWN) report_unknown(reader, scope, value);
     return ref;
@@ -306,6 +334,20 @@ static void read_call(const tp_model_reader *reader, tp_model_scope *scope, int3
     scope->rows[ref.row].is_called_again = true;
 }
 
+/* What names mean. Calls are numbered after what they call. */
+static tpucl_status resolve(tp_model_reader *reader, tp_model_scope *scope)
+{
+    TP_TRY(collect_names(reader, scope));
+    TP_TRY(give_names(reader, scope));
+    for (int32_t i = 0; i < scope->row_count; i++)
+        read_call(reader, scope, i);
+    TP_TRY(give_names(reader, scope));
+    for (int32_t i = 0; i < scope->row_count; i++)
+        TP_TRY(read_inputs(reader, scope, i));
+    TP_TRY(read_outputs(reader, scope));
+    return report_unused(reader, scope);
+}
+
 static tpucl_status read_rows(tp_model_reader *reader, const tp_json *layers, tp_model_scope *scope)
 {
     char where[TP_JSON_WHERE_BYTES];
@@ -323,14 +365,12 @@ static tpucl_status read_rows(tp_model_reader *reader, const tp_json *layers, tp
         TP_TRY(read_row(reader, &scope->rows[i]));
         scope->row_count++;
     }
-    check_names(reader, scope);
-    for (int32_t i = 0; i < scope->row_count; i++)
-        read_call(reader, scope, i);
-    TP_TRY(give_names(reader, scope));
-    for (int32_t i = 0; i < scope->row_count; i++)
-        TP_TRY(read_inputs(reader, scope, i));
-    TP_TRY(read_outputs(reader, scope));
-    return report_unused(reader, scope);
+    tp_map names = {0};
+    scope->names = &names;
+    const tpucl_status status = resolve(reader, scope);
+    scope->names = NULL;
+    tp_map_deinit(&names);
+    return status;
 }
 
 /* ---- scopes ---- */
@@ -352,7 +392,10 @@ static tpucl_status read_nested_inputs(const tp_model_reader *reader, tp_model_s
         if (!tp_problems_add_failed(reader->problems, tp_json_as_string(&value->items[i], &name)))
             continue;
         char where[TP_JSON_WHERE_BYTES];
-        if (is_taken(scope, name))
+        bool is_taken = false;
+        for (int32_t j = 0; j < scope->input_count; j++)
+            is_taken = is_taken || strcmp(scope->input_names[j], name) == 0;
+        if (is_taken)
             tp_problems_add(reader->problems, "%s: there is another input '%.64s'",
                             tp_json_where(&value->items[i], where), name);
         const char *copy = tp_arena_strdup(arena, name);

@@ -8,6 +8,7 @@
 #ifndef TP_MODEL_MODEL_SCOPE_H
 #define TP_MODEL_MODEL_SCOPE_H
 
+#include "core/map.h"
 #include "model/model_internal.h"
 
 typedef struct tp_model_reader {
@@ -45,6 +46,7 @@ typedef struct tp_model_item {
 
 struct tp_model_scope {
     const tp_json *json;
+    tp_map *names; /* of rows and inputs, while it is read */
     bool trainable;
     const char **input_names;
     int32_t input_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model of a configuration on the data that there are: inputs by name, losses of its outputs, labels that fit
- * them. */
+ * The model of a configuration on the data that there are: inputs by name, losses of its outputs, labels that
+ * fit them. */
 #include <math.h>
 #include <string.h>
 #include "core/str.h"

@@ -158,6 +158,30 @@ Test(functional, a_shared_layer_is_trained_once)
                   (double)gradient[0][j], (double)gradient[1][j]);
 }
 
+/* A call may name a layer that was named by number; ten thousand layers without names are no trouble. */
+Test(functional, numbers, .timeout = 20)
+{
+    tp_model *model = functional_of("'layers': [{'type': 'Dense', 'units': 3}, {'type': 'Dense', "
+                                    "'units': 3}, {'layer': 'dense_1'}, {'layer': 'dense_1'}]");
+    cr_assert_str_eq(tp_model_row_at(model, 2).name, "dense_1_1");
+    cr_assert_str_eq(tp_model_row_at(model, 3).name, "dense_1_2");
+    cr_assert(tp_model_row_at(model, 1).params == 12 && tp_model_row_at(model, 3).params == 0);
+    tp_model_destroy(model);
+    static char text[10000 * 17 + 64];
+    size_t length = (size_t)snprintf(text, sizeof text, "{\"layers\": [");
+    for (int i = 0; i < 10000; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s{\"type\":\"ReLU\"}",
+                                   i ? "," : "");
+    snprintf(text + length, sizeof text - length, "]}");
+    const tp_model_input input = input_of("x", 1, (int64_t[]){3});
+    tp_json_document *document;
+    EXPECT_OK(tp_json_parse(text, strlen(text), "test.json", &document));
+    EXPECT_OK(tp_model_create(tp_json_root(document), &input, &float32_options, &model));
+    cr_assert_str_eq(tp_model_row_at(model, 9999).name, "re_lu_9999");
+    tp_model_destroy(model);
+    tp_json_destroy(document);
+}
+
 static const char nested[] =
     "'layers': [{'type': 'Model', 'name': 'block', 'model_inputs': ['l', 'r'], 'inputs': ['x', "
     "'x'],"

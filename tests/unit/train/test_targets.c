@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Models with several inputs and outputs, from named .npy files to the losses of each output, in the reference
- * interpreter; and every mistake of such a configuration.
+ * Models with several inputs and outputs, from named .npy files to the losses of each output, in the
+ * reference interpreter; and every mistake of such a configuration.
  */
 #include <criterion/criterion.h>
 #include <math.h>
