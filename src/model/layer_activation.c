@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Activation, ReLU and Softmax.
+ * Activation, Softmax, Identity and ReLU.
  */
 #include <math.h>
 
@@ -128,6 +128,16 @@ static void build_softmax(tp_layer_context *context, const tp_layer *layer,
     outputs[0] = tp_op_convert(graph, tp_op_divide(graph, e, sum), context->dtype);
 }
 
+/* ---- Identity ---- */
+
+static void build_identity(tp_layer_context *context, const tp_layer *layer,
+                           const tp_node_id *inputs, tp_node_id *outputs)
+{
+    (void)context;
+    (void)layer;
+    outputs[0] = inputs[0];
+}
+
 /* ---- ReLU ---- */
 
 typedef struct relu_args {
@@ -191,3 +201,8 @@ const tp_layer_type tp_layer_relu = {.name = "ReLU",
                                      .set_defaults = set_relu_defaults,
                                      .infer = tp_layer_same_output,
                                      .build = build_relu};
+const tp_layer_type tp_layer_identity = {.name = "Identity",
+                                         .snake = "identity",
+                                         .mask = TP_LAYER_MASK_PASSES,
+                                         .infer = tp_layer_same_output,
+                                         .build = build_identity};

@@ -18,6 +18,7 @@
     X(activation)                                                                                  \
     X(relu)                                                                                        \
     X(softmax)                                                                                     \
+    X(identity)                                                                                    \
     X(dropout)                                                                                     \
     X(batch_normalization)                                                                         \
     X(conv1d)                                                                                      \
@@ -49,6 +50,7 @@
     X(embedding)                                                                                   \
     X(einsum_dense)                                                                                \
     X(multi_head_attention)                                                                        \
+    X(group_query_attention)                                                                       \
     X(attention)                                                                                   \
     X(additive_attention)                                                                          \
     X(time_distributed)                                                                            \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MultiHeadAttention (Vaswani et al. 2017; keras/src/layers/attention/multi_head_attention.py) over
+ * MultiHeadAttention (Vaswani et al. 2017; keras/src/layers/attention/multi_head_attention.py) and
+ * GroupQueryAttention (Ainslie et al. 2023), where several heads of queries share one of keys and values, over
  * [query, value], [query, value, key] or [query, value, key, attention_mask]:
  *     q, k, v = inputs . kernel + bias                   [time, heads, key_dim or value_dim]
  *     weights = softmax(q . k / sqrt(key_dim))           [heads, queries, keys], keys left out as masks say
@@ -18,6 +19,7 @@ typedef enum projection { QUERY, KEY, GATE, VALUE, OUTPUT, PROJECTION_COUNT } pr
 
 typedef struct heads_args {
     int64_t num_heads, key_dim, value_dim, sliding_window;
+    int64_t shared_heads; /* of keys and values */
     double dropout;
     bool use_bias, use_gate, use_causal_mask;
     tp_layer_ints output_shape, attention_axes;
@@ -27,6 +29,18 @@ typedef struct heads_args {
     int32_t kernel_at[PROJECTION_COUNT]; /* index of its weight; the bias follows; found by infer */
 } heads_args;
 
+#define ROWS_COMMON                                                                                \
+    TP_LAYER_ROW_NUMBER(heads_args, dropout, 0, 1), TP_LAYER_ROW_BOOL(heads_args, use_bias),       \
+        {"sliding_window", offsetof(heads_args, sliding_window), TP_LAYER_INT, TP_LAYER_NULLABLE,  \
+         TP_LAYER_RANGE(1, 1 << 30)},                                                              \
+        TP_LAYER_ROW_INITIALIZER(heads_args, kernel_initializer),                                  \
+        TP_LAYER_ROW_INITIALIZER(heads_args, bias_initializer),                                    \
+        TP_LAYER_ROW_REGULARIZER(heads_args, kernel_regularizer),                                  \
+        TP_LAYER_ROW_REGULARIZER(heads_args, bias_regularizer),                                    \
+        TP_LAYER_ROW_CONSTRAINT(heads_args, kernel_constraint),                                    \
+        TP_LAYER_ROW_CONSTRAINT(heads_args, bias_constraint),                                      \
+        TP_LAYER_ROW_BOOL(heads_args, use_gate), TP_LAYER_ROW_BOOL(heads_args, use_causal_mask)
+
 static const tp_layer_arg arguments[] = {
     {"num_heads", offsetof(heads_args, num_heads), TP_LAYER_INT, TP_LAYER_REQUIRED,
      TP_LAYER_RANGE(1, 1 << 16)},
@@ -34,22 +48,22 @@ static const tp_layer_arg arguments[] = {
      TP_LAYER_RANGE(1, 1 << 20)},
     {"value_dim", offsetof(heads_args, value_dim), TP_LAYER_INT, TP_LAYER_NULLABLE,
      TP_LAYER_RANGE(1, 1 << 20)},
-    TP_LAYER_ROW_NUMBER(heads_args, dropout, 0, 1),
-    TP_LAYER_ROW_BOOL(heads_args, use_bias),
     {"output_shape", offsetof(heads_args, output_shape), TP_LAYER_INTS, TP_LAYER_RANGE(1, 1 << 30),
      .count = TP_MAX_RANK - 2},
     {"attention_axes", offsetof(heads_args, attention_axes), TP_LAYER_INTS, TP_LAYER_RANGE(1, 1),
      .count = 1}, /* the only one that [time, features] has */
-    {"sliding_window", offsetof(heads_args, sliding_window), TP_LAYER_INT, TP_LAYER_NULLABLE,
-     TP_LAYER_RANGE(1, 1 << 30)},
-    TP_LAYER_ROW_INITIALIZER(heads_args, kernel_initializer),
-    TP_LAYER_ROW_INITIALIZER(heads_args, bias_initializer),
-    TP_LAYER_ROW_REGULARIZER(heads_args, kernel_regularizer),
-    TP_LAYER_ROW_REGULARIZER(heads_args, bias_regularizer),
-    TP_LAYER_ROW_CONSTRAINT(heads_args, kernel_constraint),
-    TP_LAYER_ROW_CONSTRAINT(heads_args, bias_constraint),
-    TP_LAYER_ROW_BOOL(heads_args, use_gate),
-    TP_LAYER_ROW_BOOL(heads_args, use_causal_mask),
+    ROWS_COMMON,
+    {0},
+};
+
+static const tp_layer_arg group_arguments[] = {
+    {"head_dim", offsetof(heads_args, key_dim), TP_LAYER_INT, TP_LAYER_REQUIRED,
+     TP_LAYER_RANGE(1, 1 << 20)},
+    {"num_query_heads", offsetof(heads_args, num_heads), TP_LAYER_INT, TP_LAYER_REQUIRED,
+     TP_LAYER_RANGE(1, 1 << 16)},
+    {"num_key_value_heads", offsetof(heads_args, shared_heads), TP_LAYER_INT, TP_LAYER_REQUIRED,
+     TP_LAYER_RANGE(1, 1 << 16)},
+    ROWS_COMMON,
     {0},
 };
 
@@ -125,18 +139,26 @@ static bool infer(tp_layer *layer, tp_problems *problems)
     heads_args *heads = layer->args;
     if (!check_inputs(layer, problems)) return false;
     if (heads->value_dim == 0) heads->value_dim = heads->key_dim;
+    if (heads->shared_heads == 0) heads->shared_heads = heads->num_heads;
+    if (heads->num_heads % heads->shared_heads != 0) {
+        tp_problems_add(problems, "%lld heads of queries do not share %lld of keys and values",
+                        (long long)heads->num_heads, (long long)heads->shared_heads);
+        return false;
+    }
     const int64_t *query = tp_layer_input(layer, 0)->dims;
     const int64_t key_out[] = {heads->num_heads, heads->key_dim};
     const int64_t value_out[] = {heads->num_heads, heads->value_dim};
+    const int64_t shared_key[] = {heads->shared_heads, heads->key_dim};
+    const int64_t shared_value[] = {heads->shared_heads, heads->value_dim};
     tp_shape output = {.rank = 2, .dims = {query[0], query[1]}};
     if (heads->output_shape.count) output.rank = 1 + heads->output_shape.count;
     for (int32_t i = 0; i < heads->output_shape.count; i++)
         output.dims[i + 1] = heads->output_shape.items[i];
     if (!tp_layer_add_output(layer, problems, output.rank, output.dims)) return false;
     add_projection(layer, QUERY, 1, &query[1], 2, key_out);
-    add_projection(layer, KEY, 1, &key_of(layer)->dims[1], 2, key_out);
+    add_projection(layer, KEY, 1, &key_of(layer)->dims[1], 2, shared_key);
     if (heads->use_gate) add_projection(layer, GATE, 1, &query[1], 2, value_out);
-    add_projection(layer, VALUE, 1, &tp_layer_input(layer, 1)->dims[1], 2, value_out);
+    add_projection(layer, VALUE, 1, &tp_layer_input(layer, 1)->dims[1], 2, shared_value);
     add_projection(layer, OUTPUT, 2, value_out, output.rank - 1, &output.dims[1]);
     return true;
 }
@@ -157,6 +179,21 @@ static tp_node_id project(tp_layer_context *context, const tp_layer *layer, proj
         tp_op_reshape(graph, tp_op_matmul(graph, x, flat, context->precision), result);
     const tp_node_id bias = heads->use_bias ? context->variables[at + 1] : TP_NO_NODE;
     return tp_layer_finish_product(context, product, bias, activation);
+}
+
+/* Keys or values [batch, time, shared heads, dim], each head as often as queries have heads for it. */
+static tp_node_id repeat_heads(tp_layer_context *context, const heads_args *heads, tp_node_id x)
+{
+    static const int64_t axes[] = {0, 1, 2, 4};
+    if (heads->shared_heads == heads->num_heads || x == TP_NO_NODE) return x;
+    const tp_shape own = tp_graph_node(context->graph, x)->shape;
+    const int64_t repeats = heads->num_heads / heads->shared_heads;
+    const tp_shape wide = {.rank = 5,
+                           .dims = {own.dims[0], own.dims[1], own.dims[2], repeats, own.dims[3]}};
+    const tp_shape result = {.rank = 4,
+                             .dims = {own.dims[0], own.dims[1], heads->num_heads, own.dims[3]}};
+    return tp_op_reshape(context->graph, tp_op_broadcast_in_dim(context->graph, x, wide, axes),
+                         result);
 }
 
 static tp_node_id both(tp_graph *graph, tp_node_id a, tp_node_id b)
@@ -222,18 +259,20 @@ static void build(tp_layer_context *context, const tp_layer *layer, const tp_nod
     static const int64_t heads_last[] = {0, 2, 1, 3};
     const heads_args *heads = layer->args;
     tp_graph *graph = context->graph;
-    const int64_t batch = context->batch, n = heads->num_heads;
+    const int64_t batch = context->batch, n = heads->num_heads, shared = heads->shared_heads;
     const int64_t queries = tp_layer_input(layer, 0)->dims[0], keys = key_of(layer)->dims[0];
     const tp_shape query_shape = {.rank = 4, .dims = {batch, queries, n, heads->key_dim}};
-    const tp_shape key_shape = {.rank = 4, .dims = {batch, keys, n, heads->key_dim}};
-    const tp_shape value_shape = {.rank = 4, .dims = {batch, keys, n, heads->value_dim}};
+    const tp_shape key_shape = {.rank = 4, .dims = {batch, keys, shared, heads->key_dim}};
+    const tp_shape value_shape = {.rank = 4, .dims = {batch, keys, shared, heads->value_dim}};
     const tp_shape seen_shape = {.rank = 4, .dims = {batch, queries, n, heads->value_dim}};
     const tp_shape flat_shape = {.rank = 3, .dims = {batch, queries, n * heads->value_dim}};
     const tp_activation linear = TP_ACTIVATION_LINEAR;
     const tp_node_id query = project(context, layer, QUERY, inputs[0], query_shape, linear);
-    const tp_node_id key =
+    tp_node_id key =
         project(context, layer, KEY, inputs[layer->input_count > 2 ? 2 : 1], key_shape, linear);
-    const tp_node_id value = project(context, layer, VALUE, inputs[1], value_shape, linear);
+    tp_node_id value = project(context, layer, VALUE, inputs[1], value_shape, linear);
+    key = repeat_heads(context, heads, key);
+    value = repeat_heads(context, heads, value);
     const tp_node_id mask = mask_of(context, layer, inputs);
     const tp_node_id weights =
         tp_op_convert(graph, weigh(context, layer, query, key, mask), context->dtype);
@@ -266,3 +305,13 @@ const tp_layer_type tp_layer_multi_head_attention = {.name = "MultiHeadAttention
                                                      .set_defaults = set_defaults,
                                                      .infer = infer,
                                                      .build = build};
+const tp_layer_type tp_layer_group_query_attention = {.name = "GroupQueryAttention",
+                                                      .snake = "grouped_query_attention",
+                                                      .arguments = group_arguments,
+                                                      .args_bytes = sizeof(heads_args),
+                                                      .min_inputs = 2,
+                                                      .max_inputs = 4,
+                                                      .mask = TP_LAYER_MASK_PASSES,
+                                                      .set_defaults = set_defaults,
+                                                      .infer = infer,
+                                                      .build = build};

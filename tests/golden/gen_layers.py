@@ -118,7 +118,7 @@ class Scope:
                 self.order.append((name, target))
             self.layers[name] = target
             more = {k: row[k] for k in CALL_ARGUMENTS if k in row}
-            if row.get("type") == "MultiHeadAttention":
+            if row.get("type") in ("MultiHeadAttention", "GroupQueryAttention"):
                 more.update(zip(("query", "value", "key", "attention_mask"), args))
                 # With the scores Keras takes its explicit way, not that of a backend's fused function, which (in
                 # JAX) wants values as long as keys and lets a query that may see no key see all.

@@ -48,6 +48,9 @@ CASES = [
                bias_regularizer="l1")),
     case("heads_mask_input", {**TWO, "m": numbers(4, 5, limit=4)}, *QV, heads(["q", "v", "v", "m"])),
     case("heads_masks", TOKENS, *MASKED, heads(["e", "e"], use_causal_mask=True), MEAN),
+    case("heads_groups", TWO, *QV, {"type": "Identity", "name": "i"},
+         {"type": "GroupQueryAttention", "head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2, "use_gate": True,
+          "inputs": ["q", "i"], "use_causal_mask": True}),
     case("heads_dropout", {"x": [4, 3]}, dense("q", "x"), heads(["q", "q"], dropout=0.25)),
     case("attention_dot", TWO, *QV, attention()),
     case("attention_scale", THREE, *QVK, attention(inputs=("q", "v", "k"), use_scale=True, use_causal_mask=True)),
@@ -65,4 +68,4 @@ CASES = [
          {"type": "TimeDistributed", "layer": {"type": "Conv2D", "filters": 3, "kernel_size": 2}},
          {"type": "TimeDistributed", "layer": {"type": "GlobalAveragePooling2D"}}),
 ]
-CASES[8]["training"] = False
+next(c for c in CASES if c["name"] == "heads_dropout")["training"] = False
