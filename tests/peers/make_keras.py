@@ -51,7 +51,7 @@ def mobile():
     return keras.Model(inputs, L.Dense(5, activation="softmax")(x))
 
 
-def lstm():
+def lstm_text():
     return keras.Sequential([L.Input((7,), dtype="int32"), L.Embedding(11, 6), L.Bidirectional(L.LSTM(5)),
                              L.Dense(3, activation="softmax")])
 
