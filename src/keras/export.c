@@ -47,7 +47,9 @@ static void find_child(const tp_json *row, int32_t index, int32_t count, char ch
         const int32_t half = count / 2;
         *out_number = half ? index % half : 0;
         snprintf(child, 64, "%s/cell/", index < half ? "forward_layer" : "backward_layer");
-    } else if (strcmp(type, "MultiHeadAttention") == 0 && count >= projections) {
+    } else if ((strcmp(type, "MultiHeadAttention") == 0 ||
+                strcmp(type, "GroupQueryAttention") == 0) &&
+               count >= projections) {
         const int32_t each = count / projections;
         const int32_t which = index / each < projections ? index / each : projections - 1;
         *out_number = index % each;
