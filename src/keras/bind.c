@@ -51,7 +51,7 @@ static int rank_of(const char *part, size_t length)
 {
     static const char *const order[] = {"cell",           "layer",       "forward_layer",
                                         "backward_layer", "query_dense", "key_dense",
-                                        "value_dense",    "output_dense"};
+                                        "gate_dense",     "value_dense", "output_dense"};
     enum { COUNT = sizeof order / sizeof *order };
     if (length && *part == '_') part++, length--;
     for (int i = 0; i < COUNT; i++)

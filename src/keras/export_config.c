@@ -82,7 +82,8 @@ static tpucl_status write_object(exporter *ex, const char *module, const tp_json
 
 static bool is_structure(const char *key)
 {
-    static const char *const keys[] = {"type", "name", "inputs", "trainable", "dtype"};
+    static const char *const keys[] = {"type",      "name",  "inputs",
+                                       "trainable", "dtype", "use_causal_mask"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return false;
@@ -210,7 +211,7 @@ static const char *input_name(const export_scope *scope, int32_t index, size_t i
     return inputs->kind == TP_JSON_ARRAY ? inputs->items[i].string : inputs->string;
 }
 
-/* Attention takes query, value and key one by one, everything else several tensors as a list. */
+/* Attention with heads takes query, value and key one by one, everything else several tensors as a list. */
 static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t index)
 {
     tp_json_writer *writer = ex->writer;
@@ -218,8 +219,10 @@ static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t 
     const tp_json *inputs = tp_json_member(call->json, "inputs");
     const tp_json *type = tp_json_member(scope->rows[call->definition].json, "type");
     const bool is_list = inputs && inputs->kind == TP_JSON_ARRAY && inputs->count > 1;
-    const bool is_spread = is_list && strstr(type->string, "Attention") != NULL;
+    const bool is_spread = is_list && (strcmp(type->string, "MultiHeadAttention") == 0 ||
+                                       strcmp(type->string, "GroupQueryAttention") == 0);
     const size_t count = is_list ? inputs->count : 1;
+    tensor_end fourth, *mask = NULL;
     tp_json_begin_object(writer);
     tp_json_key(writer, "args");
     tp_json_begin_array(writer);
@@ -228,12 +231,24 @@ static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t 
         tensor_end from;
         const char *name = input_name(scope, index, i);
         TP_TRY(resolve(scope, name, &from));
-        write_tensor(writer, &from);
+        if (is_spread && i == 3) { /* query, value, key, attention_mask */
+            fourth = from;
+            mask = &fourth;
+        } else {
+            write_tensor(writer, &from);
+        }
     }
     if (is_list && !is_spread) tp_json_end_array(writer);
     tp_json_end_array(writer);
     tp_json_key(writer, "kwargs");
     tp_json_begin_object(writer);
+    const tp_json *causal = tp_json_member(scope->rows[call->definition].json, "use_causal_mask");
+    if (causal && causal->kind == TP_JSON_BOOL && causal->boolean)
+        tp_json_put_bool(writer, "use_causal_mask", true);
+    if (mask) {
+        tp_json_key(writer, "attention_mask");
+        write_tensor(writer, mask);
+    }
     tp_json_end_object(writer);
     tp_json_end_object(writer);
     return TPUCL_OK;

@@ -46,7 +46,7 @@ static tpucl_status read_ends(const tp_json *value, int depth, tp_keras_refs *re
 
 typedef struct call_reader {
     tp_keras_mapper *mapper;
-    const tp_keras_row *row;
+    tp_keras_row *row;
     const char *name; /* for findings */
     tp_keras_refs *refs;
     bool is_odd; /* an argument that is no tensor was found: said once a call */
@@ -92,6 +92,23 @@ static tpucl_status read_argument(call_reader *reader, const tp_json *value, int
     return TPUCL_OK;
 }
 
+/* A mask is the fourth tensor of an attention here; Keras takes the value for the key when that is missing. */
+static tpucl_status read_attention_mask(call_reader *reader, const tp_json *mask)
+{
+    if (!mask || is_neutral_argument(mask)) return TPUCL_OK;
+    if (reader->refs->count == 2) {
+        const tp_keras_ref value = reader->refs->items[1];
+        TP_TRY(tp_keras_refs_push(reader->refs, value));
+    }
+    return read_argument(reader, mask, 0);
+}
+
+static bool is_read_elsewhere(const char *key)
+{
+    return strcmp(key, "training") == 0 || strcmp(key, "attention_mask") == 0 ||
+           strcmp(key, "use_causal_mask") == 0;
+}
+
 /* Named arguments that are tensors come in the order of MultiHeadAttention's and merging layers' signatures. */
 static tpucl_status read_named(call_reader *reader, const tp_json *kwargs)
 {
@@ -102,12 +119,15 @@ static tpucl_status read_named(call_reader *reader, const tp_json *kwargs)
         const tp_json *value = tp_keras_member(kwargs, order[i]);
         if (value) TP_TRY(read_argument(reader, value, 0));
     }
+    TP_TRY(read_attention_mask(reader, tp_keras_member(kwargs, "attention_mask")));
+    const tp_json *causal = tp_keras_member(kwargs, "use_causal_mask");
+    if (causal && causal->kind == TP_JSON_BOOL && causal->boolean) reader->row->is_causal = true;
     for (size_t i = 0; i < kwargs->count; i++) {
         bool is_read = false;
         for (size_t k = 0; k < COUNT; k++)
             is_read = is_read || strcmp(kwargs->items[i].key, order[k]) == 0;
         if (is_read || is_neutral_argument(&kwargs->items[i])) continue;
-        if (strcmp(kwargs->items[i].key, "training") != 0)
+        if (!is_read_elsewhere(kwargs->items[i].key))
             TP_TRY(report_argument(reader, &kwargs->items[i]));
     }
     return TPUCL_OK;

@@ -66,6 +66,8 @@ typedef struct tp_keras_row {
     const char *file_name; /* as other layers call it */
     const char *name;      /* tpucl's: no '/' in it */
     bool is_input, is_model, is_op;
+    bool
+        is_causal; /* an attention that was called with use_causal_mask, an argument of the layer here */
     int32_t first_call, call_count;
     int64_t
         first_node; /* what the first of its calls is called in references: 0, or 1 for nested models */

@@ -288,6 +288,7 @@ tpucl_status tp_keras_write_layer(tp_keras_mapper *mapper, const tp_keras_row *r
         return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
                              "save the model again", "its configuration is no object");
     TP_TRY(write_policy(mapper, row, name, writer));
+    if (row->is_causal) tp_json_put_bool(writer, "use_causal_mask", true);
     for (size_t i = 0; i < row->config->count; i++) {
         const tp_json *value = &row->config->items[i];
         const bool is_wrapped =

@@ -51,7 +51,7 @@ def mobile():
     return keras.Model(inputs, L.Dense(5, activation="softmax")(x))
 
 
-def lstm():
+def lstm_text():
     return keras.Sequential([L.Input((7,), dtype="int32"), L.Embedding(11, 6), L.Bidirectional(L.LSTM(5)),
                              L.Dense(3, activation="softmax")])
 
@@ -59,8 +59,8 @@ def lstm():
 def encoder():
     ids = L.Input((6,), dtype="int32")
     x = L.Embedding(11, 8)(ids)
-    for _ in range(2):
-        y = L.MultiHeadAttention(2, 4)(x, x)
+    for is_causal in (True, False):
+        y = L.MultiHeadAttention(2, 4)(x, x, use_causal_mask=is_causal)
         x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))
         y = L.Dense(8)(L.Dense(16, activation="gelu")(x))
         x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))

@@ -84,6 +84,8 @@ Test(keras_export, round_trips)
     check(GOLDEN "conv.keras");
     check(GOLDEN "shared.keras");
     check(GOLDEN "old_shared.h5");
+    check(GOLDEN "lstm.keras");
+    check(GOLDEN "sequence.keras");
 }
 
 Test(keras_export, models_without_names_and_shapes)

@@ -107,6 +107,13 @@ Test(keras_import, nested_and_shared)
     check(GOLDEN "old_shared.h5", NULL, GOLDEN "old_predictions.json", "old_shared");
 }
 
+Test(keras_import, recurrent_layers_wrappers_and_attention)
+{
+    check(GOLDEN "lstm.keras", NULL, GOLDEN "predictions.json", "lstm");
+    check(GOLDEN "old_lstm.h5", NULL, GOLDEN "old_predictions.json", "old_lstm");
+    check(GOLDEN "sequence.keras", NULL, GOLDEN "predictions.json", "sequence");
+}
+
 Test(keras_import, the_configuration_is_one)
 {
     tp_keras_import *import = import_golden(GOLDEN "mlp.keras", NULL);

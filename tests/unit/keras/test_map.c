@@ -377,3 +377,17 @@ Test(keras_map, numbers_of_nested_calls)
         cr_assert_not_null(strstr(text, "{\"layer\":\"m\",\"name\":\"m_again\"}"), "%s", text);
     }
 }
+
+/* What an attention is called with: a mask is a fourth tensor here, a causal one an argument of the layer. */
+Test(keras_map, masks_of_attention)
+{
+    tp_keras_model model = map_text(
+        FUNCTIONAL(INPUT("x") "," INPUT("m") "," CALLED(
+                       "a", "[[[\"x\",0,0,{\"value\":[\"x\",0,0],\"attention_mask\":[\"m\",0,0],"
+                            "\"use_causal_mask\":true,\"return_attention_scores\":false}]]]"),
+                   "[[\"x\",0,0],[\"m\",0,0]]", "[[\"a\",0,0]]"));
+    cr_assert_not_null(model.json);
+    const char *text = squeeze(model.json);
+    cr_assert_not_null(
+        strstr(text, "\"use_causal_mask\":true,\"inputs\":[\"x\",\"x\",\"x\",\"m\"]"), "%s", text);
+}
