@@ -51,6 +51,38 @@ TPUCL_API tpucl_tensor tpucl_is_correct(tpucl_graph *graph, tpucl_tensor logits,
 TPUCL_API tpucl_tensor tpucl_mean_squared_error(tpucl_graph *graph, tpucl_tensor prediction,
                                                 tpucl_tensor target);
 
+/* A loop over the first axis of some tensors, compiled once and run step by step: recurrent layers.
+ * `body` is called once, at once. It gets the carries (what the step before left; `init` in the first
+ * step) and this step's slices, and says what the carries become, of the same types, and what is
+ * stacked. What it makes of other tensors alone is computed once, in front of the loop. Loops do not
+ * nest. */
+typedef void (*tpucl_scan_body)(void *user, tpucl_graph *graph, const tpucl_tensor *carries,
+                                const tpucl_tensor *slices, tpucl_tensor *next,
+                                tpucl_tensor *stacked);
+typedef struct tpucl_scan_options {
+    size_t struct_size;
+    int64_t length;                                /* steps, 1 or more */
+    const tpucl_tensor *init;                      /* [carry_count] */
+    const tpucl_tensor *xs;                        /* [input_count], each [length, ...] */
+    int32_t carry_count, input_count, stack_count; /* up to 32 each */
+    bool reverse; /* from the last slice to the first; stacks keep the order of xs */
+    tpucl_scan_body body;
+    void *user;
+} tpucl_scan_options;
+
+static inline tpucl_scan_options tpucl_scan_options_default(void)
+{
+    tpucl_scan_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    return options;
+}
+
+/* out_last[carry_count]: the carries after the last step. out_stacks[stack_count]: [length, ...].
+ * Either may be NULL when its count is 0. */
+TPUCL_API void tpucl_scan(tpucl_graph *graph, const tpucl_scan_options *options,
+                          tpucl_tensor *out_last, tpucl_tensor *out_stacks);
+
 #ifdef __cplusplus
 }
 #endif

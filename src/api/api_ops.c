@@ -177,3 +177,85 @@ tpucl_tensor tpucl_mean_squared_error(tpucl_graph *graph, tpucl_tensor predictio
         return wrap(TP_NO_NODE);
     return wrap(tp_loss_per_example(graph->graph, &input));
 }
+
+/* ---- loops ---- */
+
+typedef struct scan_call {
+    tpucl_graph *graph;
+    const tpucl_scan_options *options;
+} scan_call;
+
+static void wrap_all(const tp_node_id *ids, int32_t count, tpucl_tensor *out_tensors)
+{
+    for (int32_t i = 0; i < count; i++)
+        out_tensors[i] = wrap(ids[i]);
+}
+
+static void unwrap_all(const tpucl_tensor *tensors, int32_t count, tp_node_id *out_ids)
+{
+    for (int32_t i = 0; i < count; i++)
+        out_ids[i] = tensors[i].id;
+}
+
+static void call_body(void *user, tp_graph *inner, const tp_node_id *carries,
+                      const tp_node_id *slices, tp_node_id *out_next, tp_node_id *out_stacked)
+{
+    const scan_call *call = user;
+    const tpucl_scan_options *options = call->options;
+    tpucl_tensor in[2][TP_SCAN_MAX], out[2][TP_SCAN_MAX];
+    (void)inner;
+    wrap_all(carries, options->carry_count, in[0]);
+    wrap_all(slices, options->input_count, in[1]);
+    for (int32_t i = 0; i < TP_SCAN_MAX; i++)
+        out[0][i] = out[1][i] = wrap(TP_NO_NODE);
+    options->body(options->user, call->graph, in[0], in[1], out[0], out[1]);
+    unwrap_all(out[0], options->carry_count, out_next);
+    unwrap_all(out[1], options->stack_count, out_stacked);
+}
+
+static bool is_scan(tpucl_graph *graph, const tpucl_scan_options *options,
+                    const tpucl_tensor *out_last, const tpucl_tensor *out_stacks)
+{
+    if (!options || options->struct_size < sizeof *options || !options->body ||
+        (options->carry_count > 0 && (!options->init || !out_last)) ||
+        (options->input_count > 0 && !options->xs) || (options->stack_count > 0 && !out_stacks)) {
+        tp_graph_fail(graph->graph, "scan: options, body or an array is missing");
+        return false;
+    }
+    const int32_t counts[] = {options->carry_count, options->input_count, options->stack_count};
+    for (int i = 0; i < 3; i++)
+        if (counts[i] < 0 || counts[i] > TP_SCAN_MAX) {
+            tp_graph_fail(graph->graph, "scan: %d carries, %d inputs, %d stacks, expected 0 to %d",
+                          counts[0], counts[1], counts[2], TP_SCAN_MAX);
+            return false;
+        }
+    return true;
+}
+
+void tpucl_scan(tpucl_graph *graph, const tpucl_scan_options *options, tpucl_tensor *out_last,
+                tpucl_tensor *out_stacks)
+{
+    tp_node_id init[TP_SCAN_MAX], xs[TP_SCAN_MAX], last[TP_SCAN_MAX], stacks[TP_SCAN_MAX];
+    for (int32_t i = 0; i < TP_SCAN_MAX; i++)
+        last[i] = stacks[i] = TP_NO_NODE;
+    if (options && out_last && options->carry_count <= TP_SCAN_MAX)
+        wrap_all(last, options->carry_count, out_last);
+    if (options && out_stacks && options->stack_count <= TP_SCAN_MAX)
+        wrap_all(stacks, options->stack_count, out_stacks);
+    if (!graph || !is_scan(graph, options, out_last, out_stacks)) return;
+    unwrap_all(options->init, options->carry_count, init);
+    unwrap_all(options->xs, options->input_count, xs);
+    scan_call call = {.graph = graph, .options = options};
+    const tp_scan scan = {.length = options->length,
+                          .reverse = options->reverse,
+                          .init = init,
+                          .xs = xs,
+                          .carry_count = options->carry_count,
+                          .xs_count = options->input_count,
+                          .stack_count = options->stack_count,
+                          .body = call_body,
+                          .user = &call};
+    tp_op_scan(graph->graph, &scan, last, stacks);
+    wrap_all(last, options->carry_count, out_last);
+    wrap_all(stacks, options->stack_count, out_stacks);
+}

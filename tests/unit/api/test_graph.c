@@ -292,3 +292,40 @@ Test(graph, groups_must_cover_the_cores)
     cr_assert_null(train);
     tpucl_graph_destroy(graph);
 }
+
+/* ---- loops ---- */
+
+static void add_up(void *user, tpucl_graph *graph, const tpucl_tensor *carries,
+                   const tpucl_tensor *slices, tpucl_tensor *next, tpucl_tensor *stacked)
+{
+    (*(int *)user)++;
+    next[0] = tpucl_add(graph, carries[0], slices[0]);
+    stacked[0] = next[0];
+}
+
+Test(graph, scan_is_a_loop)
+{
+    tpucl_graph *graph = new_graph();
+    int calls = 0;
+    const float zeros[3] = {0};
+    const tpucl_tensor init = tpucl_graph_constant(graph, tpucl_shape1(3), zeros);
+    const tpucl_tensor x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape2(4, 3));
+    tpucl_tensor last, stack;
+    tpucl_scan_options options = tpucl_scan_options_default();
+    options.length = 4;
+    options.init = &init;
+    options.xs = &x;
+    options.carry_count = options.input_count = options.stack_count = 1;
+    options.body = add_up;
+    options.user = &calls;
+    tpucl_scan(graph, &options, &last, &stack);
+    cr_assert_eq(tpucl_graph_check(graph), TPUCL_OK, "%s", tpucl_last_error()->message);
+    cr_assert_eq(calls, 1);
+    const tp_node *sums = tp_graph_node(graph->graph, stack.id);
+    cr_assert(sums->shape.rank == 2 && sums->shape.dims[0] == 4 && sums->shape.dims[1] == 3);
+    cr_assert_eq(tp_graph_node(graph->graph, last.id)->shape.rank, 1);
+    options.body = NULL;
+    tpucl_scan(graph, &options, &last, &stack);
+    cr_assert_eq(tpucl_graph_check(graph), TPUCL_INVALID_ARGUMENT);
+    tpucl_graph_destroy(graph);
+}
