@@ -39,16 +39,22 @@ static tp_layer *make_backward(tp_layer *layer, const bidirectional_args *args)
     return copy;
 }
 
-static bool check_layers(const bidirectional_args *args, const tp_layer *backward,
-                         tp_problems *problems)
+/* Then their arguments may be looked at. */
+static bool check_types(const bidirectional_args *args, tp_problems *problems)
 {
-    const tp_layer *layers[] = {args->layer, backward};
+    const tp_layer *layers[] = {args->layer, args->backward_layer};
     for (int i = 0; i < 2; i++)
-        if (!tp_rnn_is_type(layers[i]->type)) {
+        if (layers[i] && !tp_rnn_is_type(layers[i]->type)) {
             tp_problems_add(problems, "its layer is %s, expected LSTM, GRU or SimpleRNN",
                             layers[i]->type->name);
             return false;
         }
+    return true;
+}
+
+static bool check_layers(const bidirectional_args *args, const tp_layer *backward,
+                         tp_problems *problems)
+{
     const tp_rnn_args *forward_args = args->layer->args, *backward_args = backward->args;
     if (forward_args->go_backwards == backward_args->go_backwards) {
         tp_problems_add(problems, "'go_backwards' of 'layer' and 'backward_layer' must differ");
@@ -106,6 +112,7 @@ static bool add_outputs(tp_layer *layer, const tp_layer *forward, const tp_layer
 static bool infer(tp_layer *layer, tp_problems *problems)
 {
     bidirectional_args *args = layer->args;
+    if (!check_types(args, problems)) return false;
     tp_layer *forward = args->layer, *backward = make_backward(layer, args);
     const tp_shape *forward_inputs = inputs_of(layer, false);
     const tp_shape *backward_inputs = inputs_of(layer, true);
