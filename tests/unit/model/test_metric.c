@@ -143,7 +143,6 @@ Test(metric, every_metric_has_a_case){
 
 Test(metric, device_has_the_bits_of_the_reference)
 {
-    if (!program_run_device()) cr_skip_test("no device");
     for (int index = 0; index < CASES; index++) {
         tp_graph *graph;
         EXPECT_OK(tp_graph_create(tp_ops_registry(), &graph));

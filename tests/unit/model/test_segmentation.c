@@ -178,7 +178,6 @@ Test(segmentation, masked_steps_of_sequences)
 
 Test(segmentation, device_has_the_bits_of_the_reference)
 {
-    if (!program_run_device()) cr_skip_test("no device");
     const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAFACTOR);
     const tp_cross_shard cross_shard = {.shards = 3};
     tp_model *model = model_of(layers, f32_input(3, (int64_t[]){SIDE, SIDE, 2}), &mixed_options);
