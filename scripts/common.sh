@@ -38,9 +38,11 @@ need_packages() {
         die "apt-get could not install: ${missing[*]}"
 }
 
-# build_preset PRESET [CMAKE ARGUMENTS...]: configures build/PRESET once, then builds what changed.
+# build_preset PRESET [CMAKE ARGUMENTS...]: configures build/PRESET once, then builds what changed, or of it
+# what the array build_targets names.
+build_targets=()
 build_preset() {
-    local preset=$1 log="$root/build/$1-configure.log" launcher=()
+    local preset=$1 log="$root/build/$1-configure.log" launcher=() target wanted=()
     shift
     command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
     say "building build/$preset"
@@ -49,5 +51,6 @@ build_preset() {
         die "CMake could not configure '$preset'"
     fi
     sed -n '/^-- tpucl /,/^-- Configuring/{/Configuring/!p}' "$log"
-    cmake --build "build/$preset" -j "$jobs" || die "the '$preset' build failed"
+    for target in "${build_targets[@]}"; do wanted+=(--target "$target"); done
+    cmake --build "build/$preset" -j "$jobs" "${wanted[@]}" || die "the '$preset' build failed"
 }

@@ -10,6 +10,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* libFuzzer's names; a target may bring a mutator of its own, which calls the general one. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity,
+                                                     unsigned seed);
+
 enum { MAX_BYTES = 1 << 20, DEFAULT_MUTATIONS = 500, DEFAULT_PREFIXES = 2000 };
 
 static uint64_t random_state = 1;
@@ -31,8 +36,8 @@ static void run_copy(const uint8_t *bytes, size_t size)
     free(copy);
 }
 
-/* Changes, removes or doubles a few bytes; returns the new size. `bytes` has room for MAX_BYTES. */
-static size_t mutate(uint8_t *bytes, size_t size)
+/* Changes, removes or doubles a few bytes; returns the new size. */
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t capacity)
 {
     static const char interesting[] = "{}[]\",:0-9.eEtfn\\u \n\xff";
     for (uint64_t edits = 1 + next_random() % 4; edits && size; edits--) {
@@ -51,7 +56,7 @@ static size_t mutate(uint8_t *bytes, size_t size)
             size -= length;
             break;
         default:
-            if (size + length > MAX_BYTES) break;
+            if (size + length > capacity) break;
             memmove(bytes + at + length, bytes + at, size - at);
             size += length;
         }
@@ -74,7 +79,10 @@ static void run_file(const char *path, long mutations, size_t prefixes)
     run_copy(original, size);
     for (long i = 0; i < mutations; i++) {
         memcpy(changed, original, size);
-        run_copy(changed, mutate(changed, size));
+        run_copy(changed,
+                 LLVMFuzzerCustomMutator
+                     ? LLVMFuzzerCustomMutator(changed, size, MAX_BYTES, (unsigned)next_random())
+                     : LLVMFuzzerMutate(changed, size, MAX_BYTES));
     }
 }
 

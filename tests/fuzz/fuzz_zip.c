@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "core/alloc.h"
 #include "io/zip.h"
+#include "repair.h"
 
 static void require(bool condition)
 {
@@ -10,6 +11,16 @@ static void require(bool condition)
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
+
+/* Three of four changes get the checksums that belong to them. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
+{
+    const size_t changed = LLVMFuzzerMutate(data, size, capacity);
+    if (seed % 4 != 3) tp_fuzz_repair_zip(data, changed);
+    return changed;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
