@@ -38,9 +38,11 @@ need_packages() {
         die "apt-get could not install: ${missing[*]}"
 }
 
-# build_preset PRESET [CMAKE ARGUMENTS...]: configures build/PRESET once, then builds what changed, or of it
-# what the array build_targets names.
+# only TARGET...: what build_preset builds from here on.
 build_targets=()
+only() { build_targets=("$@"); }
+
+# build_preset PRESET [CMAKE ARGUMENTS...]: configures build/PRESET once, then builds what changed.
 build_preset() {
     local preset=$1 log="$root/build/$1-configure.log" launcher=() target wanted=()
     shift

@@ -33,6 +33,7 @@ static void find_child(const tp_json *row, int32_t index, int32_t count, char ch
     static const char *const plain[] = {"query_dense", "key_dense", "value_dense", "output_dense"};
     static const char *const gated[] = {"query_dense", "key_dense", "gate_dense", "value_dense",
                                         "output_dense"};
+    const bool is_grouped = strcmp(type_of(row), "GroupQueryAttention") == 0;
     const tp_json *gate = tp_keras_member(row, "use_gate");
     const bool is_gated = gate && gate->kind == TP_JSON_BOOL && gate->boolean;
     const int32_t projections = is_gated ? 5 : 4;
@@ -47,13 +48,12 @@ static void find_child(const tp_json *row, int32_t index, int32_t count, char ch
         const int32_t half = count / 2;
         *out_number = half ? index % half : 0;
         snprintf(child, 64, "%s/cell/", index < half ? "forward_layer" : "backward_layer");
-    } else if ((strcmp(type, "MultiHeadAttention") == 0 ||
-                strcmp(type, "GroupQueryAttention") == 0) &&
-               count >= projections) {
+    } else if ((strcmp(type, "MultiHeadAttention") == 0 || is_grouped) && count >= projections) {
         const int32_t each = count / projections;
         const int32_t which = index / each < projections ? index / each : projections - 1;
         *out_number = index % each;
-        snprintf(child, 64, "%s/", is_gated ? gated[which] : plain[which]);
+        /* Keras' attributes are _query_dense, ...; of MultiHeadAttention they are properties without "_", too. */
+        snprintf(child, 64, "%s%s/", is_grouped ? "_" : "", is_gated ? gated[which] : plain[which]);
     } else if (is_recurrent(type)) {
         strcpy(child, "cell/");
     }

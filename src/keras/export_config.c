@@ -265,7 +265,7 @@ static const char *default_name(exporter *ex, const export_scope *scope, int32_t
     const char *base = own->definition != index ? scope->rows[own->definition].name
                        : own->is_model && strcmp(type->string, "Sequential") != 0
                            ? "functional"
-                           : tp_keras_snake(ex->arena, type->string);
+                           : tp_keras_container(ex->arena, type->string);
     const char *candidate = base;
     for (int32_t number = 1; candidate; number++) {
         bool is_taken = false;
@@ -412,7 +412,7 @@ static const char *place_of(exporter *ex, const export_scope *scope, int32_t ind
     for (int32_t i = 0; i < index; i++)
         number += scope->rows[i].definition == i &&
                   strcmp(class_of(&scope->rows[i]), class_of(&scope->rows[index])) == 0;
-    const char *snake = tp_keras_snake(ex->arena, class_of(&scope->rows[index]));
+    const char *snake = tp_keras_container(ex->arena, class_of(&scope->rows[index]));
     if (!snake) return NULL;
     return number ? tp_arena_printf(ex->arena, "%slayers/%s_%d", place, snake, number)
                   : tp_arena_printf(ex->arena, "%slayers/%s", place, snake);

@@ -244,7 +244,7 @@ static const char *place_of(const tp_keras_mapper *mapper, const tp_keras_graph 
     const char *kind = graph->rows.items[index].kind;
     for (int32_t i = 0; i < index; i++)
         if (!graph->rows.items[i].is_op && strcmp(graph->rows.items[i].kind, kind) == 0) number++;
-    const char *snake = tp_keras_snake(mapper->arena, kind);
+    const char *snake = tp_keras_container(mapper->arena, kind);
     if (!snake) return NULL;
     return number ? tp_arena_printf(mapper->arena, "%slayers/%s_%d", place->place, snake, number)
                   : tp_arena_printf(mapper->arena, "%slayers/%s", place->place, snake);

@@ -114,5 +114,11 @@ tpucl_status tp_keras_write_value(tp_keras_mapper *mapper, const char *layer, co
 const char *tp_keras_class(const tp_json *object);
 /* Keras' snake case: BatchNormalization to batch_normalization, Conv2D to conv2d, PReLU to p_re_lu. */
 const char *tp_keras_snake(tp_arena *arena, const char *class_name);
+/* What Keras calls the group of weights of a layer of that class, and by default the layer: its snake case, but
+ * GroupQueryAttention is the public name of a GroupedQueryAttention. */
+const char *tp_keras_container(tp_arena *arena, const char *class_name);
+/* Whether null says something else than leaving the argument out: lists that are given by default, such as the
+ * axis of a Normalization. */
+bool tp_keras_null_counts(const char *type, const char *argument);
 
 #endif

@@ -247,7 +247,8 @@ static tpucl_status write_argument(tp_keras_mapper *mapper, const tp_keras_row *
                              "equal here",
                              key, tp_json_found(value, found));
     }
-    if (value->kind == TP_JSON_NULL) return TPUCL_OK; /* the default */
+    const bool is_null = value->kind == TP_JSON_NULL;
+    if (is_null && !tp_keras_null_counts(type_of(row), key)) return TPUCL_OK; /* the default */
     tp_json_key(writer, key);
     if (single) {
         tp_json_write_value(writer, single);

@@ -34,6 +34,8 @@ CASES = [
     ("SGD", dict(learning_rate=0.1, use_ema=True, ema_momentum=0.75, ema_overwrite_frequency=2)),
 ]
 SCHEDULES = [
+    ("constant", dict()),
+    ("cosine", dict(decay_steps=10)),
     ("CosineDecay", dict(decay_steps=10, alpha=0.1)),
     ("CosineDecay", dict(decay_steps=10, alpha=0.1, warmup_steps=4, warmup_target=0.7)),
     ("CosineDecayRestarts", dict(first_decay_steps=4, alpha=0.1, m_mul=0.8)),
@@ -46,6 +48,7 @@ SCHEDULES = [
     ("PolynomialDecay", dict(decay_steps=10, power=2.0, end_learning_rate=0.05, cycle=True)),
     ("PiecewiseConstantDecay", dict(boundaries=[3, 9], values=[0.5, 0.25, 0.125])),
 ]
+ALIASES = {"cosine": "CosineDecay"}
 AT = [0, 1, 3, 4, 5, 7, 9, 10, 11, 13, 14, 20, 27, 28, 29, 100]
 
 
@@ -112,6 +115,9 @@ print("static const struct {\n    const char *name, *arguments;\n    float rates
       "} golden_keras_schedule[] = {")
 for name, arguments in SCHEDULES:
     first = {} if name == "PiecewiseConstantDecay" else dict(initial_learning_rate=0.5)
-    schedule = getattr(keras.optimizers.schedules, name)(**first, **arguments)
+    if name == "constant":
+        schedule = lambda step: 0.5  # noqa: E731
+    else:
+        schedule = getattr(keras.optimizers.schedules, ALIASES.get(name, name))(**first, **arguments)
     print('    {"%s", "%s", {%s}},' % (name, text(arguments), floats([float(schedule(s)) for s in AT])))
 print("};")

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include "../model/model_run.h"
 #include "harness/layer_case.h"
+#include "harness/model_coverage.h"
 #include "harness/program_run.h"
 
 TestSuite(layers_device, .timeout = 1200);
@@ -29,6 +30,8 @@ Test(layers_device, all_cases)
             const bool is_equal = program_run_compare(
                 graph, &(program_run_options){.cores = 2, .seed = 11}, text, sizeof text);
             cr_assert(is_equal, "%s: %s", c.name, text);
+            coverage_note_model("layer.device", model);
+            coverage_note_activations("activation.device", tp_json_member(c.root, "model"));
             tp_graph_destroy(graph);
             tp_model_destroy(model);
         }

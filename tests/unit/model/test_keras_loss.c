@@ -116,8 +116,11 @@ static void expect_case(int index)
 
 Test(keras_loss, values_and_gradients)
 {
-    for (int i = 0; i < CASES; i++)
+    for (int i = 0; i < CASES; i++) {
         expect_case(i);
+        coverage_note("loss.golden", golden_keras_loss[i].name);
+        coverage_note("loss.gradient", golden_keras_loss[i].name);
+    }
 }
 
 Test(keras_loss, every_loss_has_a_case)
@@ -125,6 +128,7 @@ Test(keras_loss, every_loss_has_a_case)
 #define EXPECT_CASE(id, symbol, name_, keys)                                                       \
     {                                                                                              \
         int found = 0;                                                                             \
+        coverage_note("loss.exists", name_);                                                       \
         for (int i = 0; i < CASES; i++)                                                            \
             found += strcmp(golden_keras_loss[i].name, name_) == 0;                                \
         cr_assert(found, "%s is not compared with Keras", name_);                                  \

@@ -3,6 +3,7 @@
  * float32. Gradients are what a step of SGD with a learning rate of 1 takes away.
  */
 #include "harness/layer_case.h"
+#include "harness/model_coverage.h"
 #include "model_run.h"
 
 /* Of the greatest magnitude of what is compared, and of 1 for what is 0 by cancelling. */
@@ -122,6 +123,20 @@ static void check_step(const layer_case *c, const tp_model *model)
     model_stop(&run);
 }
 
+Test(layers_golden, what_there_is)
+{
+#define NOTE_LAYER(id) coverage_note("layer.exists", tp_layer_##id.name);
+    TP_LAYER_LIST(NOTE_LAYER)
+#undef NOTE_LAYER
+    static const char *const activations[] = {
+#define NAME(id, name) name,
+        TP_ACTIVATION_LIST(NAME)
+#undef NAME
+    };
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        coverage_note("activation.exists", activations[i]);
+}
+
 Test(layers_golden, all_cases)
 {
     char *paths[LAYER_CASES];
@@ -132,7 +147,13 @@ Test(layers_golden, all_cases)
         layer_case_open(paths[i], &c);
         tp_model *model = layer_case_model(&c, &float32_options);
         check_prediction(&c, model);
-        if (tp_json_member(c.root, "gradients")) check_step(&c, model);
+        coverage_note_model("layer.golden", model);
+        coverage_note_activations("activation.golden", tp_json_member(c.root, "model"));
+        if (tp_json_member(c.root, "gradients")) {
+            check_step(&c, model);
+            coverage_note_model("layer.gradient", model);
+            coverage_note_activations("activation.gradient", tp_json_member(c.root, "model"));
+        }
         tp_model_destroy(model);
         layer_case_close(&c);
         free(paths[i]);

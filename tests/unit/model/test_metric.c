@@ -126,12 +126,15 @@ Test(metric, values)
                       "%s(%s) on %d cores: %.9g, Keras has %.9g", golden_keras_metric[index].name,
                       golden_keras_metric[index].arguments, cores, found, expected);
         }
+        coverage_note("metric.golden", golden_keras_metric[index].name);
+        coverage_note("metric.cores", golden_keras_metric[index].name);
     }
 }
 
 Test(metric, every_metric_has_a_case){
 #define EXPECT_CASE(id, symbol, name_)                                                             \
     {                                                                                              \
+        coverage_note("metric.exists", name_);                                                     \
         int found = TP_METRIC_##id == TP_METRIC_ACCURACY; /* a case of test_loss.c */              \
         for (int i = 0; i < CASES; i++)                                                            \
             found += strcmp(golden_keras_metric[i].name, name_) == 0;                              \
@@ -149,6 +152,7 @@ Test(metric, device_has_the_bits_of_the_reference)
         add_case(graph, index, 7);
         program_run_expect_equal(
             graph, &(program_run_options){.cores = 3, .steps = 2, .seed = 8, .int_limit = CLASSES});
+        coverage_note("metric.device", golden_keras_metric[index].name);
         tp_graph_destroy(graph);
     }
 }

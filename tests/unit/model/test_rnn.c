@@ -124,6 +124,8 @@ Test(rnn, like_keras)
         expect_near(&c, d[0], golden_rnn[i].dx, golden_rnn[i].layer);
         for (int32_t w = 0; w < c.layer.weight_count; w++)
             expect_near(&c, d[w + 1], golden_rnn[i].dw[w], golden_rnn[i].layer);
+        coverage_note("layer.golden", c.layer.type->name);
+        coverage_note("layer.gradient", c.layer.type->name);
         rnn_end(&c);
     }
 }

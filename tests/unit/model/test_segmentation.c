@@ -122,6 +122,8 @@ Test(segmentation, one_core_and_eight_against_double)
         for (int i = 0; i < CLASSES; i++)
             cr_assert(fabsf(found.bias[i] - expected.bias[i]) < 1e-6f);
     }
+    coverage_note("metric.golden", "accuracy"); /* "correct" */
+    coverage_note("metric.cores", "accuracy");
 }
 
 Test(segmentation, clipping_per_replica_sees_the_same_scale)
@@ -184,6 +186,7 @@ Test(segmentation, device_has_the_bits_of_the_reference)
     tp_graph *graph = graph_of(model, 2, &optimizer, &cross_shard);
     program_run_expect_equal(
         graph, &(program_run_options){.cores = 3, .steps = 3, .seed = 4, .int_limit = 4});
+    coverage_note("metric.device", "accuracy");
     tp_graph_destroy(graph);
     tp_model_destroy(model);
 }

@@ -138,14 +138,17 @@ static void expect_case(int index)
 
 Test(keras_optim, steps)
 {
-    for (int i = 0; i < CASES; i++)
+    for (int i = 0; i < CASES; i++) {
         expect_case(i);
+        coverage_note("optimizer.golden", golden_keras_optim[i].name);
+    }
 }
 
 Test(keras_optim, every_optimizer_has_a_case){
 #define EXPECT_CASE(id, symbol, name_, keys)                                                       \
     {                                                                                              \
         int found = 0;                                                                             \
+        coverage_note("optimizer.exists", name_);                                                  \
         for (int i = 0; i < CASES; i++)                                                            \
             found += strcmp(golden_keras_optim[i].name, name_) == 0;                               \
         cr_assert(found, "%s is not compared with Keras", name_);                                  \
@@ -176,6 +179,8 @@ Test(keras_optim, device_has_the_bits_of_the_reference)
             graph, &(program_run_options){.cores = 3, .wave_cores = 2, .steps = 3, .seed = 2});
         tp_graph_destroy(graph);
     }
+    for (int i = 0; i < CASES; i++)
+        coverage_note("optimizer.device", golden_keras_optim[i].name);
 }
 
 /* ---- schedules ---- */
@@ -245,6 +250,13 @@ Test(keras_optim, schedules)
     }
     tp_reference_destroy(reference);
     program_run_expect_equal(graph, &(program_run_options){.cores = 1, .steps = 12});
+    for (int index = 0; index < SCHEDULES; index++) {
+        coverage_note("schedule.golden", golden_keras_schedule[index].name);
+        coverage_note("schedule.device", golden_keras_schedule[index].name);
+    }
+#define NOTE(id, symbol, name, keys) coverage_note("schedule.exists", name);
+    TP_SCHEDULE_LIST(NOTE)
+#undef NOTE
     tp_graph_destroy(graph);
 }
 
