@@ -129,8 +129,8 @@ static tpucl_status read_elements(binding *bound, const tp_keras_weight *weight,
 static tpucl_status report(binding *bound, int32_t layer, const char *what)
 {
     const tp_keras_layer *row = &bound->import->mapped.layers[layer];
-    return tp_keras_find(bound->import->arena, &bound->import->mapped.findings, true, row->name,
-                         row->kind, "save model and weights again together", "%s", what);
+    return tp_keras_find(bound->import->arena, &bound->import->mapped.findings, TP_KERAS_WEIGHTS,
+                         row->name, row->kind, "save model and weights again together", "%s", what);
 }
 
 static tpucl_status bind_one(binding *bound, int32_t index, const tp_keras_weight *weight)

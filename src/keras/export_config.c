@@ -2,11 +2,9 @@
  * config.json of a .keras out of tpucl's "model" object. Everything is written as a Functional model in the schema
  * of Keras 3 (keras/src/models/functional.py, keras/src/saving/serialization_lib.py): layers with the calls they
  * have, calls with the tensors they take. */
-#include <ctype.h>
 #include <string.h>
 #include "core/str.h"
-#include "keras/export.h"
-#include "keras/map_internal.h"
+#include "keras/export_internal.h"
 
 /* One call of a layer in the scope that is being written. */
 typedef struct export_row {
@@ -25,119 +23,6 @@ typedef struct export_scope {
     export_row *rows;
     int32_t count;
 } export_scope;
-
-typedef struct exporter {
-    const tp_keras_export_options *options;
-    const tp_model *model; /* the same, for shapes */
-    tp_arena *arena;
-    tp_keras_export_layers *layers;
-    tp_json_writer *writer;
-} exporter;
-
-/* ---- small things ---- */
-
-/* he_normal to HeNormal; L2 stays. */
-static const char *camel(tp_arena *arena, const char *snake)
-{
-    char *text = tp_arena_alloc(arena, strlen(snake) + 1), *at = text;
-    bool begins = true;
-    for (; text && *snake; snake++) {
-        if (*snake != '_') *at++ = (char)(begins ? toupper((unsigned char)*snake) : *snake);
-        begins = *snake == '_';
-    }
-    return text;
-}
-
-static void write_head(tp_json_writer *writer, const char *module, const char *class_name)
-{
-    tp_json_put_string(writer, "module", module);
-    tp_json_put_string(writer, "class_name", class_name);
-}
-
-/* {"type": "he_normal", ...} to an object of the module. */
-static tpucl_status write_object(exporter *ex, const char *module, const tp_json *value)
-{
-    const tp_json *type = tp_json_member(value, "type");
-    tp_json_writer *writer = ex->writer;
-    if (!type || type->kind != TP_JSON_STRING) {
-        tp_json_write_value(writer, value);
-        return TPUCL_OK;
-    }
-    const char *class_name = camel(ex->arena, type->string);
-    if (!class_name) return TPUCL_OUT_OF_MEMORY;
-    tp_json_begin_object(writer);
-    write_head(writer, module, class_name);
-    tp_json_key(writer, "config");
-    tp_json_begin_object(writer);
-    for (size_t i = 0; i < value->count; i++) {
-        if (&value->items[i] == type) continue;
-        tp_json_key(writer, value->items[i].key);
-        tp_json_write_value(writer, &value->items[i]);
-    }
-    tp_json_end_object(writer);
-    tp_json_put_string(writer, "registered_name", NULL);
-    tp_json_end_object(writer);
-    return TPUCL_OK;
-}
-
-static bool is_structure(const char *key)
-{
-    static const char *const keys[] = {"type",      "name",  "inputs",
-                                       "trainable", "dtype", "use_causal_mask"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0) return true;
-    return false;
-}
-
-static tpucl_status write_layer(exporter *ex, const tp_json *json, const char *name);
-
-/* Arguments have Keras' names; objects are written as Keras' objects. */
-static tpucl_status write_argument(exporter *ex, const tp_json *value)
-{
-    static const struct {
-        const char *end, *module;
-    } objects[] = {{"_initializer", "keras.initializers"},
-                   {"_regularizer", "keras.regularizers"},
-                   {"_constraint", "keras.constraints"}};
-    if (is_structure(value->key)) return TPUCL_OK;
-    tp_json_key(ex->writer, value->key);
-    if (value->kind == TP_JSON_OBJECT) {
-        for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
-            if (tp_str_ends_with(value->key, objects[i].end))
-                return write_object(ex, objects[i].module, value);
-        if (tp_json_member(value, "type")) { /* the layer of a wrapper */
-            tp_json_begin_object(ex->writer);
-            TP_TRY(write_layer(ex, value, NULL));
-            tp_json_end_object(ex->writer);
-            return TPUCL_OK;
-        }
-    }
-    tp_json_write_value(ex->writer, value);
-    return TPUCL_OK;
-}
-
-/* Members of a layer's object, inbound_nodes left out. */
-static tpucl_status write_layer(exporter *ex, const tp_json *json, const char *name)
-{
-    tp_json_writer *writer = ex->writer;
-    const tp_json *type = tp_json_member(json, "type"), *own = tp_json_member(json, "name");
-    const tp_json *trainable = tp_json_member(json, "trainable");
-    const tp_json *dtype = tp_json_member(json, "dtype");
-    if (!name && own && own->kind == TP_JSON_STRING) name = own->string;
-    write_head(writer, "keras.layers", type->string);
-    tp_json_key(writer, "config");
-    tp_json_begin_object(writer);
-    if (name) tp_json_put_string(writer, "name", name);
-    if (trainable) tp_json_put_bool(writer, "trainable", trainable->boolean);
-    tp_json_put_string(writer, "dtype",
-                       dtype && dtype->kind == TP_JSON_STRING ? dtype->string
-                                                              : ex->options->policy);
-    for (size_t i = 0; i < json->count; i++)
-        TP_TRY(write_argument(ex, &json->items[i]));
-    tp_json_end_object(writer);
-    tp_json_put_string(writer, "registered_name", NULL);
-    return TPUCL_OK;
-}
 
 /* ---- what rows take ---- */
 
@@ -211,8 +96,31 @@ static const char *input_name(const export_scope *scope, int32_t index, size_t i
     return inputs->kind == TP_JSON_ARRAY ? inputs->items[i].string : inputs->string;
 }
 
+static bool takes_states(const char *type)
+{
+    static const char *const types[] = {"LSTM", "GRU", "SimpleRNN", "Bidirectional"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    return false;
+}
+
+/* A recurrent layer takes a sequence, and by name the states to start from. */
+static tpucl_status write_states(tp_keras_exporter *ex, const export_scope *scope, int32_t index,
+                                 size_t count)
+{
+    tp_json_key(ex->writer, "initial_state");
+    tp_json_begin_array(ex->writer);
+    for (size_t i = 1; i < count; i++) {
+        tensor_end from;
+        TP_TRY(resolve(scope, input_name(scope, index, i), &from));
+        write_tensor(ex->writer, &from);
+    }
+    tp_json_end_array(ex->writer);
+    return TPUCL_OK;
+}
+
 /* Attention with heads takes query, value and key one by one, everything else several tensors as a list. */
-static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t index)
+static tpucl_status write_call(tp_keras_exporter *ex, const export_scope *scope, int32_t index)
 {
     tp_json_writer *writer = ex->writer;
     const export_row *call = &scope->rows[index];
@@ -221,13 +129,15 @@ static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t 
     const bool is_list = inputs && inputs->kind == TP_JSON_ARRAY && inputs->count > 1;
     const bool is_spread = is_list && (strcmp(type->string, "MultiHeadAttention") == 0 ||
                                        strcmp(type->string, "GroupQueryAttention") == 0);
+    const bool has_states = is_list && takes_states(type->string);
     const size_t count = is_list ? inputs->count : 1;
     tensor_end fourth, *mask = NULL;
     tp_json_begin_object(writer);
     tp_json_key(writer, "args");
     tp_json_begin_array(writer);
-    if (is_list && !is_spread) tp_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++) {
+    const bool is_grouped = is_list && !is_spread && !has_states;
+    if (is_grouped) tp_json_begin_array(writer);
+    for (size_t i = 0; i < (has_states ? 1 : count); i++) {
         tensor_end from;
         const char *name = input_name(scope, index, i);
         TP_TRY(resolve(scope, name, &from));
@@ -238,13 +148,14 @@ static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t 
             write_tensor(writer, &from);
         }
     }
-    if (is_list && !is_spread) tp_json_end_array(writer);
+    if (is_grouped) tp_json_end_array(writer);
     tp_json_end_array(writer);
     tp_json_key(writer, "kwargs");
     tp_json_begin_object(writer);
     const tp_json *causal = tp_json_member(scope->rows[call->definition].json, "use_causal_mask");
     if (causal && causal->kind == TP_JSON_BOOL && causal->boolean)
         tp_json_put_bool(writer, "use_causal_mask", true);
+    if (has_states) TP_TRY(write_states(ex, scope, index, count));
     if (mask) {
         tp_json_key(writer, "attention_mask");
         write_tensor(writer, mask);
@@ -258,7 +169,7 @@ static tpucl_status write_call(exporter *ex, const export_scope *scope, int32_t 
 
 /* Names that the model's reader gave to rows without one are not in the JSON: they come from the layer's type, as
  * there (model/model_scope.c), numbered. */
-static const char *default_name(exporter *ex, const export_scope *scope, int32_t index)
+static const char *default_name(tp_keras_exporter *ex, const export_scope *scope, int32_t index)
 {
     const export_row *own = &scope->rows[index];
     const tp_json *type = tp_json_member(own->json, "type");
@@ -280,7 +191,7 @@ static const char *default_name(exporter *ex, const export_scope *scope, int32_t
     return candidate;
 }
 
-static tpucl_status read_scope(exporter *ex, const tp_json *json, export_scope *into)
+static tpucl_status read_scope(tp_keras_exporter *ex, const tp_json *json, export_scope *into)
 {
     into->json = json;
     const tp_json *layers = tp_json_member(json, "layers");
@@ -313,10 +224,10 @@ static tpucl_status read_scope(exporter *ex, const tp_json *json, export_scope *
     return TPUCL_OK;
 }
 
-static tpucl_status write_scope(exporter *ex, const export_scope *scope, const char *name,
+static tpucl_status write_scope(tp_keras_exporter *ex, const export_scope *scope, const char *name,
                                 const char *place);
 
-static tpucl_status add_layer(exporter *ex, const char *name, const char *place,
+static tpucl_status add_layer(tp_keras_exporter *ex, const char *name, const char *place,
                               const tp_json *json)
 {
     tp_keras_export_layers *layers = ex->layers;
@@ -335,8 +246,8 @@ static tpucl_status add_layer(exporter *ex, const char *name, const char *place,
 
 /* What a tensor of the scope looks like: of an input, or the first result of a layer as the model knows it; the
  * result of a nested model is that of a layer in it. */
-static tpucl_status find_value(const exporter *ex, const export_scope *scope, const char *name,
-                               tp_keras_input *out)
+static tpucl_status find_value(const tp_keras_exporter *ex, const export_scope *scope,
+                               const char *name, tp_keras_input *out)
 {
     const tp_json *inside = NULL;
     for (int32_t i = 0; i < scope->input_count; i++)
@@ -379,7 +290,7 @@ static tpucl_status find_value(const exporter *ex, const export_scope *scope, co
         "the shape of '%.200s', which a nested model takes, cannot be told from its name", full);
 }
 
-static tpucl_status write_nested(exporter *ex, const export_scope *outer, int32_t index,
+static tpucl_status write_nested(tp_keras_exporter *ex, const export_scope *outer, int32_t index,
                                  const char *place)
 {
     const export_row *own = &outer->rows[index];
@@ -405,7 +316,7 @@ static const char *class_of(const export_row *own)
     return own->is_model ? "Functional" : tp_json_member(own->json, "type")->string;
 }
 
-static const char *place_of(exporter *ex, const export_scope *scope, int32_t index,
+static const char *place_of(tp_keras_exporter *ex, const export_scope *scope, int32_t index,
                             const char *place)
 {
     int number = 0;
@@ -418,8 +329,8 @@ static const char *place_of(exporter *ex, const export_scope *scope, int32_t ind
                   : tp_arena_printf(ex->arena, "%slayers/%s", place, snake);
 }
 
-static tpucl_status write_definition(exporter *ex, const export_scope *scope, int32_t index,
-                                     const char *place)
+static tpucl_status write_definition(tp_keras_exporter *ex, const export_scope *scope,
+                                     int32_t index, const char *place)
 {
     tp_json_writer *writer = ex->writer;
     const export_row *own = &scope->rows[index];
@@ -430,7 +341,7 @@ static tpucl_status write_definition(exporter *ex, const export_scope *scope, in
     if (own->is_model) {
         TP_TRY(write_nested(ex, scope, index, own_place));
     } else {
-        TP_TRY(write_layer(ex, own->json, own->name));
+        TP_TRY(tp_keras_export_layer_members(ex, own->json, own->name));
         TP_TRY(add_layer(ex, full, own_place, own->json));
     }
     tp_json_put_string(writer, "name", own->name);
@@ -443,11 +354,11 @@ static tpucl_status write_definition(exporter *ex, const export_scope *scope, in
     return TPUCL_OK;
 }
 
-static void write_input(exporter *ex, const tp_keras_input *input)
+static void write_input(tp_keras_exporter *ex, const tp_keras_input *input)
 {
     tp_json_writer *writer = ex->writer;
     tp_json_begin_object(writer);
-    write_head(writer, "keras.layers", "InputLayer");
+    tp_keras_write_head(writer, "keras.layers", "InputLayer");
     tp_json_key(writer, "config");
     tp_json_begin_object(writer);
     tp_json_key(writer, "batch_shape");
@@ -477,7 +388,7 @@ static void write_end(tp_json_writer *writer, const tensor_end *at)
     tp_json_end_array(writer);
 }
 
-static tpucl_status write_outputs(exporter *ex, const export_scope *scope)
+static tpucl_status write_outputs(tp_keras_exporter *ex, const export_scope *scope)
 {
     const tp_json *outputs = tp_json_member(scope->json, "outputs");
     const bool is_list = outputs && outputs->kind == TP_JSON_ARRAY;
@@ -498,12 +409,12 @@ static tpucl_status write_outputs(exporter *ex, const export_scope *scope)
 }
 
 /* The members of a model's object; the caller opens and closes it. */
-static tpucl_status write_scope(exporter *ex, const export_scope *scope, const char *name,
+static tpucl_status write_scope(tp_keras_exporter *ex, const export_scope *scope, const char *name,
                                 const char *place)
 {
     tp_json_writer *writer = ex->writer;
     const tp_json *trainable = tp_json_member(scope->json, "trainable");
-    write_head(writer, "keras.src.models.functional", "Functional");
+    tp_keras_write_head(writer, "keras.src.models.functional", "Functional");
     tp_json_key(writer, "config");
     tp_json_begin_object(writer);
     tp_json_put_string(writer, "name", name);
@@ -531,7 +442,7 @@ tpucl_status tp_keras_export_config(const tp_keras_export_options *options, cons
                                     char **out_text)
 {
     tp_json_writer writer = {0};
-    exporter ex = {options, model, arena, out_layers, &writer};
+    tp_keras_exporter ex = {options, model, arena, out_layers, &writer};
     export_scope top = {
         .inputs = options->inputs, .input_count = options->input_count, .prefix = ""};
     tpucl_status status = read_scope(&ex, options->model, &top);

@@ -70,7 +70,7 @@ static tpucl_status check_section(tp_keras_import *import, const tp_json *model,
     tp_config_destroy(config);
     used[section] = status == TPUCL_OK;
     if (status == TPUCL_OK || status == TPUCL_OUT_OF_MEMORY) return status;
-    return tp_keras_find(import->arena, &import->mapped.findings, false, "", "",
+    return tp_keras_find(import->arena, &import->mapped.findings, TP_KERAS_LEFT_OUT, "", "",
                          "write it into the run configuration as docs/config.md says",
                          "left out: %s of compile(): %.300s", sections[section],
                          tpucl_last_error()->message);
@@ -98,7 +98,7 @@ static tpucl_status make_config(tp_keras_import *import, const tp_json *model,
     if (!import->config) return TPUCL_OUT_OF_MEMORY;
     for (int i = 0; i < 2; i++)
         if (!used[i])
-            TP_TRY(tp_keras_find(import->arena, &import->mapped.findings, false, "", "",
+            TP_TRY(tp_keras_find(import->arena, &import->mapped.findings, TP_KERAS_LEFT_OUT, "", "",
                                  "add it before training", "the run configuration has no '%s'",
                                  sections[i]));
     return TPUCL_OK;
@@ -159,7 +159,7 @@ static tpucl_status read_weights(tp_keras_import *import, tp_keras_file *file)
 {
     tp_graph *graph;
     if (tp_keras_weight_layout(file) == TP_KERAS_NO_WEIGHTS)
-        return tp_keras_find(import->arena, &import->mapped.findings, false, "", "",
+        return tp_keras_find(import->arena, &import->mapped.findings, TP_KERAS_CHANGED, "", "",
                              "give the file with the weights, too",
                              "there are no weights: the training begins with new ones");
     TP_TRY(tp_model_build_predict(import->model, 1, &graph));

@@ -13,7 +13,21 @@
 
 /* ---- findings ---- */
 
-tpucl_status tp_keras_find(tp_arena *arena, tp_keras_findings *findings, bool is_error,
+static const struct {
+    const char *name;
+    bool is_error;
+} rules[] = {
+#define RULE_ROW(id, name, is_error) {name, is_error},
+    TP_KERAS_RULES(RULE_ROW)
+#undef RULE_ROW
+};
+
+const char *tp_keras_rule_name(tp_keras_rule rule)
+{
+    return rules[rule].name;
+}
+
+tpucl_status tp_keras_find(tp_arena *arena, tp_keras_findings *findings, tp_keras_rule rule,
                            const char *layer, const char *kind, const char *remedy,
                            const char *format, ...)
 {
@@ -31,7 +45,8 @@ tpucl_status tp_keras_find(tp_arena *arena, tp_keras_findings *findings, bool is
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     tp_keras_finding *finding = &findings->items[findings->count];
-    *finding = (tp_keras_finding){.is_error = is_error,
+    *finding = (tp_keras_finding){.rule = rule,
+                                  .is_error = rules[rule].is_error,
                                   .layer = tp_arena_strdup(arena, layer),
                                   .kind = tp_arena_strdup(arena, kind),
                                   .what = tp_arena_strdup(arena, text),
@@ -58,6 +73,43 @@ tpucl_status tp_keras_check_findings(const tp_keras_findings *findings, const ch
 /* ---- inputs ---- */
 
 /* The shape of one example. A dimension that is not known is a finding. */
+static bool is_set(const tp_json *config, const char *key)
+{
+    const tp_json *value = tp_keras_member(config, key);
+    return value && value->kind == TP_JSON_BOOL && value->boolean;
+}
+
+/* What an input holds that tensors here cannot, or hold otherwise. */
+static tpucl_status check_input(tp_keras_mapper *mapper, const tp_keras_row *row)
+{
+    const char *dtype = row->json ? tp_keras_policy_name(row->config) : NULL;
+    const char *odd = is_set(row->config, "ragged")   ? "ragged"
+                      : is_set(row->config, "sparse") ? "sparse"
+                                                      : NULL;
+    if (odd)
+        TP_TRY(tp_keras_find(
+            mapper->arena, mapper->findings, TP_KERAS_DYNAMIC_SHAPE, row->name, "InputLayer",
+            "pad to the longest and mask (Masking, mask_zero of an Embedding)",
+            "it is %s: how long it is depends on the example; shapes are fixed on a "
+            "TPU and here",
+            odd));
+    if (dtype && strcmp(dtype, "string") == 0)
+        return tp_keras_find(
+            mapper->arena, mapper->findings, TP_KERAS_TEXT, row->name, "InputLayer",
+            "feed class numbers, made while preparing the data",
+            "it takes strings, which a TPU does not have; tensors here hold no text");
+    if (dtype && (strstr(dtype, "int64") || strcmp(dtype, "uint32") == 0))
+        return tp_keras_find(
+            mapper->arena, mapper->findings, TP_KERAS_WIDE, row->name, "InputLayer",
+            "give it dtype='int32'; larger numbers need another form",
+            "its dtype is %s; a TPU has no 64-bit integers, and here it is int32", dtype);
+    if (dtype && strcmp(dtype, "float64") == 0)
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_WIDE, row->name,
+                             "InputLayer", "give it dtype='float32'",
+                             "its dtype is float64, which a TPU does not have; here it is float32");
+    return TPUCL_OK;
+}
+
 static tpucl_status read_shape(tp_keras_mapper *mapper, const tp_json *config, const char *name,
                                tp_shape *out_shape)
 {
@@ -71,17 +123,19 @@ static tpucl_status read_shape(tp_keras_mapper *mapper, const tp_json *config, c
         if (!value) value = tp_keras_member(config, keys[i]);
     *out_shape = (tp_shape){0};
     if (!value || value->kind != TP_JSON_ARRAY || value->count < 1)
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, "InputLayer", remedy,
-                             "the file does not say the shape of this input");
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_DYNAMIC_SHAPE, name,
+                             "InputLayer", remedy, "the file does not say the shape of this input");
     if (value->count > TP_MAX_RANK)
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, "InputLayer", "",
-                             "it has %zu dimensions, expected at most %d", value->count,
-                             TP_MAX_RANK);
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_DYNAMIC_SHAPE, name,
+                             "InputLayer", "", "it has %zu dimensions, expected at most %d",
+                             value->count, TP_MAX_RANK);
     for (size_t i = 1; i < value->count; i++) {
         if (value->items[i].kind == TP_JSON_NULL)
-            return tp_keras_find(mapper->arena, mapper->findings, true, name, "InputLayer", remedy,
-                                 "dimension %zu of the input is open (None); shapes are fixed here",
-                                 i);
+            return tp_keras_find(
+                mapper->arena, mapper->findings, TP_KERAS_DYNAMIC_SHAPE, name, "InputLayer", remedy,
+                "dimension %zu of the input is open (None); shapes are fixed on a TPU "
+                "and here",
+                i);
         TP_TRY(tp_json_as_int64(&value->items[i], 1, TP_MAX_ELEMS, &dims[i - 1]));
     }
     return tp_shape_init(out_shape, (int)value->count - 1, dims);
@@ -114,6 +168,7 @@ static tpucl_status write_inputs(tp_keras_mapper *mapper, tp_keras_graph *graph,
         const tp_keras_row *row = &graph->rows.items[call->layer];
         inputs[i].name = row->name;
         inputs[i].is_integer = is_integer_input(graph, row);
+        TP_TRY(check_input(mapper, row));
         TP_TRY(read_shape(mapper, row->config, row->name, &inputs[i].shape));
         tp_json_begin_object(writer);
         tp_json_put_string(writer, "name", row->name);
@@ -371,7 +426,7 @@ static tpucl_status check_class(tp_keras_mapper *mapper, const tp_json *config, 
     if (!*kind || !inner)
         return TP_FAIL(TPUCL_INVALID_CONFIG,
                        "the configuration has no 'class_name' and 'config': no Keras model");
-    return tp_keras_find(mapper->arena, mapper->findings, true, "", kind,
+    return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_PYTHON, "", kind,
                          "write the model with keras.Sequential or keras.Model(inputs, outputs)",
                          "it is a class of your own; its code is not in the file");
 }

@@ -14,8 +14,35 @@
 #include "core/status.h"
 #include "num/shape.h"
 
+/* What findings are about: X(id, name for scripts, whether nothing can be taken over). docs/check.md lists the names,
+ * with what a TPU does about it. */
+#define TP_KERAS_RULES(X)                                                                          \
+    X(DYNAMIC_SHAPE, "dynamic-shape", true)     /* open dimensions; ragged and sparse tensors */   \
+    X(DATA_SHAPE, "data-dependent-shape", true) /* how many elements depends on their values */    \
+    X(PYTHON, "python-code", true)                                                                 \
+    X(TEXT, "string-op", true)                                                                     \
+    X(TABLE, "host-op", true) /* tables that grow with the data, hashing */                        \
+    X(LAYER, "no-such-layer", true)                                                                \
+    X(ARGUMENT, "no-such-argument", true)                                                          \
+    X(CHANNELS_FIRST, "channels-first", true)                                                      \
+    X(POLICY, "dtype-policy", true)                                                                \
+    X(WEIGHTS, "weights", true)                                                                    \
+    X(WIDE, "wide-dtype", false)   /* 64 bits, which become 32 */                                  \
+    X(CHANGED, "changed", false)   /* taken over with a change */                                  \
+    X(LEFT_OUT, "left-out", false) /* of compile(): the run configuration says it instead */
+
+typedef enum tp_keras_rule {
+#define TP_KERAS_RULE_ID(id, name, is_error) TP_KERAS_##id,
+    TP_KERAS_RULES(TP_KERAS_RULE_ID)
+#undef TP_KERAS_RULE_ID
+} tp_keras_rule;
+
+/* "dynamic-shape", ... Static. */
+const char *tp_keras_rule_name(tp_keras_rule rule);
+
 /* Something that cannot be taken over (is_error), or that was taken over with a change. */
 typedef struct tp_keras_finding {
+    tp_keras_rule rule;
     bool is_error;
     const char *
         layer; /* its name, with those of the models around it: "encoder/double"; "" for the model */

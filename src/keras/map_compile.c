@@ -18,8 +18,8 @@ typedef struct compile_mapper {
 static tpucl_status note(compile_mapper *mapper, const char *what, const char *found,
                          const char *remedy)
 {
-    return tp_keras_find(mapper->arena, mapper->findings, false, "", "", remedy, "%s '%.80s'", what,
-                         found);
+    return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_LEFT_OUT, "", "", remedy,
+                         "%s '%.80s'", what, found);
 }
 
 /* ---- loss ---- */

@@ -74,10 +74,33 @@ static tpucl_status report_argument(call_reader *reader, const tp_json *value)
     if (reader->is_odd) return TPUCL_OK;
     reader->is_odd = true;
     return tp_keras_find(
-        reader->mapper->arena, reader->mapper->findings, true, reader->name, reader->row->kind,
+        reader->mapper->arena, reader->mapper->findings, TP_KERAS_ARGUMENT, reader->name,
+        reader->row->kind,
         "give the layer tensors alone, and other things as arguments of its constructor",
         "it is called with %s%s%s, which is no tensor", value->key ? value->key : "",
         value->key ? " = " : "", tp_json_found(value, found));
+}
+
+/* A function takes numbers and slices, too, which map_op.c reads; only tensors are of the graph. */
+static tpucl_status read_tensors(call_reader *reader, const tp_json *value, int depth)
+{
+    const tp_json *history = history_of(value);
+    if (history) return push_ref(history, reader->refs);
+    if ((value->kind != TP_JSON_ARRAY && value->kind != TP_JSON_OBJECT) || depth > 4)
+        return TPUCL_OK;
+    for (size_t i = 0; i < value->count; i++)
+        TP_TRY(read_tensors(reader, &value->items[i], depth + 1));
+    return TPUCL_OK;
+}
+
+static tpucl_status read_function(call_reader *reader, const tp_json *node)
+{
+    TP_TRY(read_tensors(reader, node, 0));
+    if (strcmp(reader->row->kind, "Square") == 0 && reader->refs->count == 1) {
+        const tp_keras_ref value = reader->refs->items[0];
+        return tp_keras_refs_push(reader->refs, value); /* x * x */
+    }
+    return TPUCL_OK;
 }
 
 static tpucl_status read_argument(call_reader *reader, const tp_json *value, int depth)
@@ -103,16 +126,67 @@ static tpucl_status read_attention_mask(call_reader *reader, const tp_json *mask
     return read_argument(reader, mask, 0);
 }
 
+/* Whether a layer that behaves otherwise in training is one of these: a class whose name begins with one of `kinds`. */
+static bool holds_kind(const tp_json *json, const char *const *kinds, int kind_count, int depth)
+{
+    const char *kind = tp_keras_class(json);
+    const tp_json *config = tp_keras_member(json, "config");
+    const tp_json *layers = tp_keras_member(config, "layers");
+    for (int i = 0; i < kind_count; i++)
+        if (strncmp(kind, kinds[i], strlen(kinds[i])) == 0) return true;
+    for (size_t i = 0; layers && depth < TP_KERAS_MAX_NESTING && i < layers->count; i++)
+        if (holds_kind(&layers->items[i], kinds, kind_count, depth + 1)) return true;
+    return false;
+}
+
+/* training=False or True in the call decides for a layer what the step decides here. Frozen BatchNormalization takes
+ * its moving statistics in Keras and here, so that False changes nothing there. */
+static tpucl_status read_training(call_reader *reader, const tp_json *training)
+{
+    static const char *const noise[] = {"Dropout",      "SpatialDropout", "GaussianDropout",
+                                        "AlphaDropout", "GaussianNoise",  "Random"};
+    static const char *const norm[] = {"BatchNormalization"};
+    if (!training || training->kind != TP_JSON_BOOL) return TPUCL_OK;
+    const tp_json *trainable = tp_keras_member(reader->row->config, "trainable");
+    const bool is_frozen = trainable && trainable->kind == TP_JSON_BOOL && !trainable->boolean;
+    const bool has_noise = holds_kind(reader->row->json, noise, 6, 0);
+    const bool has_norm = holds_kind(reader->row->json, norm, 1, 0);
+    if (!has_noise && (!has_norm || (is_frozen && !training->boolean))) return TPUCL_OK;
+    return tp_keras_find(
+        reader->mapper->arena, reader->mapper->findings, TP_KERAS_ARGUMENT, reader->name,
+        reader->row->kind,
+        training->boolean ? "leave the argument out: the layer is active while training"
+        : has_noise ? "build the model without its dropout and noise, and without the argument"
+                    : "freeze it (trainable = False), which makes it use its moving statistics",
+        "it is called with training=%s: here the step says what is training",
+        training->boolean ? "True" : "False");
+}
+
 static bool is_read_elsewhere(const char *key)
 {
     return strcmp(key, "training") == 0 || strcmp(key, "attention_mask") == 0 ||
            strcmp(key, "use_causal_mask") == 0;
 }
 
-/* Named arguments that are tensors come in the order of MultiHeadAttention's and merging layers' signatures. */
+/* Which positions see each other is an argument of the layer here, so that all of its calls must say the same. */
+static tpucl_status read_causal(call_reader *reader, const tp_json *causal)
+{
+    const bool is_causal = causal && causal->kind == TP_JSON_BOOL && causal->boolean;
+    if (reader->row->call_count > 1 && is_causal != reader->row->is_causal)
+        return tp_keras_find(reader->mapper->arena, reader->mapper->findings, TP_KERAS_ARGUMENT,
+                             reader->name, reader->row->kind,
+                             "make two layers, or give all calls the same",
+                             "it is called with use_causal_mask and without");
+    reader->row->is_causal = is_causal;
+    return TPUCL_OK;
+}
+
+/* Named arguments that are tensors come in the order of the signatures of MultiHeadAttention, merging and recurrent
+ * layers. */
 static tpucl_status read_named(call_reader *reader, const tp_json *kwargs)
 {
-    static const char *const order[] = {"inputs", "x", "x1", "x2", "query", "value", "key"};
+    static const char *const order[] = {"inputs", "x",     "x1",  "x2",
+                                        "query",  "value", "key", "initial_state"};
     enum { COUNT = sizeof order / sizeof *order };
     if (kwargs->kind != TP_JSON_OBJECT) return malformed(kwargs, "an object of arguments");
     for (size_t i = 0; i < COUNT; i++) {
@@ -120,8 +194,8 @@ static tpucl_status read_named(call_reader *reader, const tp_json *kwargs)
         if (value) TP_TRY(read_argument(reader, value, 0));
     }
     TP_TRY(read_attention_mask(reader, tp_keras_member(kwargs, "attention_mask")));
-    const tp_json *causal = tp_keras_member(kwargs, "use_causal_mask");
-    if (causal && causal->kind == TP_JSON_BOOL && causal->boolean) reader->row->is_causal = true;
+    TP_TRY(read_causal(reader, tp_keras_member(kwargs, "use_causal_mask")));
+    TP_TRY(read_training(reader, tp_keras_member(kwargs, "training")));
     for (size_t i = 0; i < kwargs->count; i++) {
         bool is_read = false;
         for (size_t k = 0; k < COUNT; k++)
@@ -140,6 +214,7 @@ static tpucl_status read_node(call_reader *reader, const tp_json *node)
         const tp_json *args = tp_keras_member(node, "args");
         const tp_json *kwargs = tp_keras_member(node, "kwargs");
         if (!args || args->kind != TP_JSON_ARRAY) return malformed(node, "a call with 'args'");
+        if (reader->row->is_op) return read_function(reader, node);
         TP_TRY(read_argument(reader, args, 0));
         return kwargs ? read_named(reader, kwargs) : TPUCL_OK;
     }

@@ -38,7 +38,7 @@ static inline const tp_json *tp_keras_member(const tp_json *object, const char *
 }
 
 /* ---- findings: `what` and `remedy` are copied; in map.c ---- */
-tpucl_status tp_keras_find(tp_arena *arena, tp_keras_findings *findings, bool is_error,
+tpucl_status tp_keras_find(tp_arena *arena, tp_keras_findings *findings, tp_keras_rule rule,
                            const char *layer, const char *kind, const char *remedy,
                            const char *format, ...) __attribute__((format(printf, 7, 8)));
 
@@ -101,6 +101,18 @@ tp_keras_call *tp_keras_graph_call(const tp_keras_graph *graph, const tp_keras_r
 /* "type" and the arguments as members of the object that is open. `name` is for findings. */
 tpucl_status tp_keras_write_layer(tp_keras_mapper *mapper, const tp_keras_row *row,
                                   const char *name, tp_json_writer *writer) TPUCL_MUST_CHECK;
+/* ---- classes: map_class.c ---- */
+/* tpucl's name of the class. */
+const char *tp_keras_type(const tp_keras_row *row);
+/* Adds a finding for a class that there is no equal of; *out_is_known says whether there is. */
+tpucl_status tp_keras_check_type(tp_keras_mapper *mapper, const tp_keras_row *row, const char *name,
+                                 bool *out_is_known) TPUCL_MUST_CHECK;
+
+/* ---- functions of keras.ops: map_op.c ---- */
+/* The layer that does the same, its type and arguments as members of the object that is open; false, and nothing is
+ * written, when there is none. */
+bool tp_keras_write_op(const tp_keras_row *row, tp_json_writer *writer);
+
 /* "float32", "mixed_bfloat16", ... of a layer's dtype; NULL when it says none. */
 const char *tp_keras_policy_name(const tp_json *config);
 

@@ -1,103 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One layer: its class, its precision and its arguments in tpucl's terms. Most arguments have the same name
- * here and there; what is left out on purpose stands in the tables below.
+ * One layer: its precision and its arguments in tpucl's terms. Most arguments have the same name here and there;
+ * what is left out on purpose stands in the tables below.
  */
 #include <string.h>
 #include "core/str.h"
 #include "keras/map_internal.h"
-
-/* ---- classes ---- */
-
-/* Other names of the same layer, in old files and in packages. */
-static const struct {
-    const char *keras, *here;
-} aliases[] = {
-    {"Convolution1D", "Conv1D"},
-    {"Convolution2D", "Conv2D"},
-    {"Convolution2DTranspose", "Conv2DTranspose"},
-    {"SeparableConvolution2D", "SeparableConv2D"},
-    {"MaxPool1D", "MaxPooling1D"},
-    {"MaxPool2D", "MaxPooling2D"},
-    {"AvgPool1D", "AveragePooling1D"},
-    {"AvgPool2D", "AveragePooling2D"},
-    {"GlobalAvgPool1D", "GlobalAveragePooling1D"},
-    {"GlobalAvgPool2D", "GlobalAveragePooling2D"},
-    {"GlobalMaxPool1D", "GlobalMaxPooling1D"},
-    {"GlobalMaxPool2D", "GlobalMaxPooling2D"},
-    {"BatchNormalizationV1", "BatchNormalization"},
-    {"BatchNormalizationV2", "BatchNormalization"},
-    {"LSTMV2", "LSTM"},
-    {"GRUV2", "GRU"},
-};
-
-/* Operators between tensors of a Functional model, where a layer does the same. */
-static const char *const merging_operations[] = {"Add",     "Subtract", "Multiply",
-                                                 "Maximum", "Minimum",  "Concatenate"};
-
-/* Classes that cannot be taken over, and what to do instead; any other class that tpucl lacks gets a general
- * remedy. */
-static const struct {
-    const char *kind, *what, *remedy;
-} refused[] = {
-    {"Lambda", "it is Python code, which is never run",
-     "replace it by the layers that do the same (Rescaling, Activation, Multiply, Reshape, ...), "
-     "or a custom "
-     "loss by an expression: see 'Custom losses' in docs/layers.md"},
-    {"TFOpLambda", "it is a TensorFlow function",
-     "use the layer that does the same (Add, Multiply, Reshape, Activation, ...)"},
-    {"SlicingOpLambda", "it is a slice by Python's index",
-     "use Cropping1D, Cropping2D or a Reshape"},
-    {"TensorFlowOpLayer", "it is a TensorFlow operation",
-     "use the layer that does the same (Add, Multiply, Reshape, Activation, ...)"},
-    {"TFSMLayer", "it is a SavedModel inside a layer", "give the layers themselves"},
-    {"StringLookup", "tensors here hold no text", "do this while preparing the data"},
-    {"TextVectorization", "tensors here hold no text", "do this while preparing the data"},
-    {"IntegerLookup", "its table grows with the data", "do this while preparing the data"},
-    {"Hashing", "it hashes texts and numbers", "do this while preparing the data"},
-    {"Discretization", "its bins come from the data", "do this while preparing the data"},
-};
-
-static const char *type_of(const tp_keras_row *row)
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcmp(row->kind, aliases[i].keras) == 0) return aliases[i].here;
-    return row->kind;
-}
-
-static bool is_merging_operation(const tp_keras_row *row)
-{
-    for (size_t i = 0; i < sizeof merging_operations / sizeof *merging_operations; i++)
-        if (strcmp(row->kind, merging_operations[i]) == 0) return true;
-    return false;
-}
-
-/* Adds a finding for a class that there is no equal of; *out_is_known says whether there is. */
-static tpucl_status check_type(tp_keras_mapper *mapper, const tp_keras_row *row, const char *name,
-                               bool *out_is_known)
-{
-    const tp_json *registered = tp_keras_member(row->json, "registered_name");
-    *out_is_known = false;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strcmp(row->kind, refused[i].kind) == 0)
-            return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
-                                 refused[i].remedy, "%s", refused[i].what);
-    if (row->is_op && !is_merging_operation(row))
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
-                             "use the layer that does the same",
-                             "it is a function of keras.ops, not a layer");
-    const char *type = type_of(row);
-    if (!mapper->options || !mapper->options->has_type || mapper->options->has_type(type)) {
-        *out_is_known = true;
-        return TPUCL_OK;
-    }
-    const bool is_custom = registered && registered->kind == TP_JSON_STRING && !row->is_op &&
-                           strcmp(registered->string, row->kind) == 0;
-    return tp_keras_find(
-        mapper->arena, mapper->findings, true, name, row->kind,
-        is_custom ? "write the model with Keras' own layers; its code is not in the file"
-                  : "leave it out, or use another layer; docs/layers.md lists what there is",
-        is_custom ? "it is a class of your own" : "there is no such layer here");
-}
 
 /* ---- precision ---- */
 
@@ -129,12 +36,12 @@ static tpucl_status write_policy(tp_keras_mapper *mapper, const tp_keras_row *ro
     if (!policy) {
         policy = "float32";
         if (strstr(found, "int") == NULL)
-            TP_TRY(tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
+            TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_POLICY, name, row->kind,
                                  "use float32 or mixed_bfloat16", "its dtype policy is '%.60s'",
                                  found));
     }
     if (found && strcmp(found, policy) != 0 && strstr(found, "float"))
-        TP_TRY(tp_keras_find(mapper->arena, mapper->findings, false, name, row->kind, "",
+        TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_CHANGED, name, row->kind, "",
                              "%s becomes %s", found, policy));
     if (!mapper->policy) mapper->policy = policy;
     if (strcmp(mapper->policy, policy) != 0) tp_json_put_string(writer, "dtype", policy);
@@ -227,8 +134,8 @@ static tpucl_status write_argument(tp_keras_mapper *mapper, const tp_keras_row *
     if (is_bookkeeping(key)) return TPUCL_OK;
     if (strcmp(key, "data_format") == 0) {
         if (value->kind == TP_JSON_STRING && strcmp(value->string, "channels_first") == 0)
-            return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
-                                 "build the model with data_format='channels_last'",
+            return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_CHANNELS_FIRST, name,
+                                 row->kind, "build the model with data_format='channels_last'",
                                  "its data_format is channels_first");
         return TPUCL_OK; /* the only one here */
     }
@@ -238,10 +145,10 @@ static tpucl_status write_argument(tp_keras_mapper *mapper, const tp_keras_row *
                                     value->kind == TP_JSON_ARRAY && value->count == 1
                                 ? &value->items[0]
                                 : NULL;
-    if (!has_argument(mapper, type_of(row), key)) {
+    if (!has_argument(mapper, tp_keras_type(row), key)) {
         char found[TP_JSON_FOUND_BYTES];
         if (is_neutral(value)) return TPUCL_OK;
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_ARGUMENT, name, row->kind,
                              "build the model without it",
                              "its argument '%s' is %s, which has no "
                              "equal here",
@@ -264,11 +171,11 @@ static tpucl_status write_wrapped(tp_keras_mapper *mapper, const tp_keras_row *r
     tp_keras_row inner = {
         .json = value, .config = tp_keras_member(value, "config"), .kind = tp_keras_class(value)};
     if (!*inner.kind || !inner.config || inner.config->kind != TP_JSON_OBJECT)
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_LAYER, name, row->kind,
                              "save the model again", "the layer that it wraps is not described");
     if (strcmp(inner.kind, "Sequential") == 0 || strcmp(inner.kind, "Functional") == 0 ||
         strcmp(inner.kind, "Model") == 0 || tp_keras_member(inner.config, "layer"))
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_LAYER, name, row->kind,
                              "wrap each layer for itself", "it wraps a %s, expected a single layer",
                              inner.kind);
     tp_json_key(writer, value->key);
@@ -282,11 +189,12 @@ tpucl_status tp_keras_write_layer(tp_keras_mapper *mapper, const tp_keras_row *r
                                   const char *name, tp_json_writer *writer)
 {
     bool is_known;
-    tp_json_put_string(writer, "type", type_of(row));
-    TP_TRY(check_type(mapper, row, name, &is_known));
+    if (row->is_op && tp_keras_write_op(row, writer)) return TPUCL_OK;
+    tp_json_put_string(writer, "type", tp_keras_type(row));
+    TP_TRY(tp_keras_check_type(mapper, row, name, &is_known));
     if (!is_known) return TPUCL_OK;
     if (row->config->kind != TP_JSON_OBJECT)
-        return tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
+        return tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_LAYER, name, row->kind,
                              "save the model again", "its configuration is no object");
     TP_TRY(write_policy(mapper, row, name, writer));
     if (row->is_causal) tp_json_put_bool(writer, "use_causal_mask", true);

@@ -104,7 +104,7 @@ static tpucl_status write_initializer(tp_keras_mapper *mapper, const char *layer
         /* The weights are in the file; what drew them first matters for a training from nothing alone. */
         if (!name) {
             name = "glorot_uniform";
-            TP_TRY(tp_keras_find(mapper->arena, mapper->findings, false, layer, kind, "",
+            TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_CHANGED, layer, kind, "",
                                  "%s is VarianceScaling with arguments that have no name; "
                                  "glorot_uniform stands for it",
                                  value->key));
@@ -139,7 +139,7 @@ static tpucl_status write_activation(tp_keras_mapper *mapper, const char *layer,
     if (!name) name = "linear";
     if (strcmp(name, "re_lu") == 0) name = "relu";
     if (strcmp(class_name, "function") != 0 && *class_name)
-        TP_TRY(tp_keras_find(mapper->arena, mapper->findings, true, layer, kind,
+        TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_ARGUMENT, layer, kind,
                              "put the activation into a layer of its own",
                              "its activation is a %s object, expected the name of a function",
                              class_name));

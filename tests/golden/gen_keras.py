@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Small files of every kind that Keras writes, for the tests of the importer, and what Keras predicts with them.
-#   tests/golden/gen_keras.py                 (needs keras 3 with a back end)
+#   tests/golden/gen_keras.py [NAME]...       (needs keras 3 with a back end; all models, or those of these names)
 #   tests/golden/gen_keras.py --old           (needs tf_keras, which is Keras 2: files with the older schema)
 # Weights follow a formula instead of a random generator, so that tests know them: element i of the n-th of
 # model.weights is ((7 i + 3 n) mod 13 - 6) / 16, and its absolute value + 1/2 for moving variances.
@@ -83,6 +83,37 @@ def bidirectional():
     return keras.Model(inputs, L.Dense(2, name="out")(x), name="sequence")
 
 
+def functions():
+    """Everything of keras.ops that becomes a layer."""
+    ops = keras.ops
+    x, image = L.Input((6, 4), name="x"), L.Input((4, 4, 3), name="picture")
+    inputs = [x, image]
+    across, y = ops.transpose(x, (0, 2, 1)), ops.sigmoid(x)
+    parts = [x[:, 0], x[:, 1:3], x[:, :, 0], x[..., 1:], x[:, -1, :], image[:, 1:3, :-1, 1], across,
+             ops.reshape(x, (-1, 24)), ops.mean(x, axis=1), ops.max(image, axis=(1, 2)), x + 1.0, 2.0 * x, 1 - x, x / 4,
+             ops.mean(image, axis=(1, 2), keepdims=True), ops.cast(x, "float32"), ops.relu(x), ops.gelu(x), -x,
+             ops.gelu(x, approximate=False), ops.softmax(x, axis=1), ops.squeeze(ops.expand_dims(x, axis=-1), axis=-1),
+             ops.concatenate([x, y], axis=1), ops.matmul(x, across), ops.square(x), x * y, x + y, x - y,
+             ops.maximum(x, y)]
+    x = L.Concatenate()([L.Flatten()(part) for part in parts])
+    return keras.Model(inputs, L.Dense(3, name="out")(x), name="functions")
+
+
+def translator():
+    """A decoder that sees what came before, the encoder through a mask, and starts from its last states; a frozen
+    normalization that is called with training=False, as transfer learning does."""
+    given, taken = L.Input((5, 4), name="given"), L.Input((3, 4), name="taken")
+    seen = L.Input((3, 5), dtype="int32", name="seen")
+    base = keras.Sequential([L.Input((5, 4)), L.BatchNormalization(), L.Dense(4)], name="base")
+    base.trainable = False
+    encoded, h, c = L.LSTM(4, return_sequences=True, return_state=True, name="encoder")(base(given, training=False))
+    decoded = L.LSTM(4, return_sequences=True, name="decoder")(taken, initial_state=[h, c])
+    x = L.MultiHeadAttention(2, 2, name="itself")(query=decoded, value=decoded, use_causal_mask=True)
+    x = L.LayerNormalization(name="norm")(x + decoded)
+    x = L.MultiHeadAttention(2, 2, name="cross")(x, encoded, key=encoded, attention_mask=seen)
+    return keras.Model([given, taken, seen], L.Dense(2, name="out")(x[:, -1]), name="translator")
+
+
 def custom():
     x = inputs = L.Input((4,), name="x")
     x = L.Lambda(lambda t: t * 2, name="double")(x)
@@ -141,10 +172,13 @@ if OLD:
 else:
     models = [(mlp, "mlp", ["keras", "h5", "json", "weights", "shards"]), (shared, "shared", ["deflated"]),
               (conv, "conv", ["deflated"]), (lstm, "lstm", ["keras"]), (bidirectional, "sequence", ["deflated"]),
+              (functions, "functions", ["deflated"]), (translator, "translator", ["deflated"]),
               (custom, "custom", ["json"]), (small_half, "half", ["weights"])]
 os.makedirs(HERE, exist_ok=True)
-results = {name: save(make(), name, kinds) for make, name, kinds in models}
+chosen = [name for name in sys.argv[1:] if name != "--old"]
 file = os.path.join(HERE, "old_predictions.json" if OLD else "predictions.json")
+results = json.load(open(file)) if chosen else {}
+results |= {name: save(make(), name, kinds) for make, name, kinds in models if not chosen or name in chosen}
 with open(file, "w") as f:
     json.dump(results, f, indent=1)
     f.write("\n")

@@ -114,6 +114,12 @@ Test(keras_import, recurrent_layers_wrappers_and_attention)
     check(GOLDEN "sequence.keras", NULL, GOLDEN "predictions.json", "sequence");
 }
 
+Test(keras_import, functions_and_arguments_of_calls)
+{
+    check(GOLDEN "functions.keras", NULL, GOLDEN "predictions.json", "functions");
+    check(GOLDEN "translator.keras", NULL, GOLDEN "predictions.json", "translator");
+}
+
 Test(keras_import, the_configuration_is_one)
 {
     tp_keras_import *import = import_golden(GOLDEN "mlp.keras", NULL);
