@@ -122,16 +122,14 @@ static tpucl_status write_layer(exporter *ex, const tp_json *json, const char *n
     tp_json_writer *writer = ex->writer;
     const tp_json *type = tp_json_member(json, "type"), *own = tp_json_member(json, "name");
     const tp_json *trainable = tp_json_member(json, "trainable");
-    const tp_json *dtype = tp_json_member(json, "dtype");
+    const char *policy = tp_keras_policy_name(json);
     if (!name && own && own->kind == TP_JSON_STRING) name = own->string;
     write_head(writer, "keras.layers", type->string);
     tp_json_key(writer, "config");
     tp_json_begin_object(writer);
     if (name) tp_json_put_string(writer, "name", name);
     if (trainable) tp_json_put_bool(writer, "trainable", trainable->boolean);
-    tp_json_put_string(writer, "dtype",
-                       dtype && dtype->kind == TP_JSON_STRING ? dtype->string
-                                                              : ex->options->policy);
+    tp_json_put_string(writer, "dtype", policy ? policy : ex->options->policy);
     for (size_t i = 0; i < json->count; i++)
         TP_TRY(write_argument(ex, &json->items[i]));
     tp_json_end_object(writer);

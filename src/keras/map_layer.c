@@ -114,8 +114,9 @@ const char *tp_keras_policy_name(const tp_json *config)
 static const char *policy_of(const char *name)
 {
     if (!name || strcmp(name, "float32") == 0 || strcmp(name, "float64") == 0) return "float32";
-    if (strcmp(name, "mixed_bfloat16") == 0 || strcmp(name, "bfloat16") == 0 ||
-        strcmp(name, "mixed_float16") == 0 || strcmp(name, "float16") == 0)
+    if (strcmp(name, "bfloat16") == 0) return "bfloat16";
+    if (strcmp(name, "mixed_bfloat16") == 0 || strcmp(name, "mixed_float16") == 0 ||
+        strcmp(name, "float16") == 0)
         return "mixed_bfloat16";
     return NULL;
 }
@@ -130,8 +131,8 @@ static tpucl_status write_policy(tp_keras_mapper *mapper, const tp_keras_row *ro
         policy = "float32";
         if (strstr(found, "int") == NULL)
             TP_TRY(tp_keras_find(mapper->arena, mapper->findings, true, name, row->kind,
-                                 "use float32 or mixed_bfloat16", "its dtype policy is '%.60s'",
-                                 found));
+                                 "use float32, mixed_bfloat16 or bfloat16",
+                                 "its dtype policy is '%.60s'", found));
     }
     if (found && strcmp(found, policy) != 0 && strstr(found, "float"))
         TP_TRY(tp_keras_find(mapper->arena, mapper->findings, false, name, row->kind, "",
