@@ -60,7 +60,7 @@ static tpucl_status fill_info(tpucl_run *run)
     run->info = (tpucl_run_info){
         .name = config->name,
         .topology = tp_session_topology(run->session)->name,
-        .precision = tp_precision_policy_name((tp_precision_policy)config->precision),
+        .precision = tp_precision_policy_name((tp_precision_policy)config->precision.policy),
         .optimizer = optimizers[config->optimizer.name],
         .cores = tp_session_topology(run->session)->cores,
         .devices = map ? map->device_count : 0, /* none: the reference interpreter computes */

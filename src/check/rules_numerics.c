@@ -47,7 +47,7 @@ tpucl_status tp_rule_precision(const tp_check_input *input, tp_check_report *rep
 {
     const double bf16 = tp_topology_figure(input->topology, TP_FIGURE_PEAK_BF16, 0);
     const double f32 = tp_topology_figure(input->topology, TP_FIGURE_PEAK_F32, 0);
-    if (bf16 <= f32 || f32 <= 0 || input->config->precision != TP_PRECISION_FLOAT32)
+    if (bf16 <= f32 || f32 <= 0 || input->config->precision.policy != TP_PRECISION_FLOAT32)
         return TPUCL_OK;
     return tp_check_add(report, TP_SEVERITY_WARNING, "float32-policy", "precision",
                         "set \"precision\": \"mixed_bfloat16\" and compare the loss of both",

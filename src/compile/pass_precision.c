@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where products read their operands. Transposes and reshapes of an operand are strides, as long as
  * one stride per role is enough; a convert to bf16 is left to the packing, where the f32 tensor is in
- * memory anyway (weights, inputs): the MXU rounds f32 operands just as the convert would. At higher
- * precision it would see more than the convert leaves, so there the convert stays.
+ * memory anyway (weights, inputs): the MXU rounds f32 operands just as the convert would. Likewise f32 made of
+ * bf16 weights is read as those. At higher precision it would see more than the convert leaves, so there the
+ * convert stays.
  */
 #include "compile/pass.h"
 
@@ -85,8 +86,8 @@ static bool is_hard_base(const tp_node *node)
            node->def->op_class == TP_OP_COLLECTIVE || node->def->op_class == TP_OP_LOOP;
 }
 
-/* `operand` and what it is a view of, the operand first. Converts to bf16 are looked through when
- * `fold_convert`. */
+/* `operand` and what it is a view of, the operand first. Converts between f32 and bf16 are looked through
+ * when `fold_convert`: the product rounds to bf16 itself, and what was widened is unchanged by that. */
 static int32_t list_chain(const tp_fusion *fusion, tp_node_id operand, bool fold_convert,
                           tp_node_id *out_chain)
 {
@@ -95,9 +96,10 @@ static int32_t list_chain(const tp_fusion *fusion, tp_node_id operand, bool fold
     for (;;) {
         out_chain[count++] = id;
         const tp_node *node = tp_graph_node(fusion->graph, id);
-        const bool is_fold = fold_convert && strcmp(node->def->name, "convert") == 0 &&
-                             node->dtype == TP_BF16 &&
-                             tp_graph_node(fusion->graph, node->inputs[0])->dtype == TP_F32;
+        const bool is_fold =
+            fold_convert && strcmp(node->def->name, "convert") == 0 &&
+            tp_dtype_is_float(node->dtype) &&
+            tp_dtype_is_float(tp_graph_node(fusion->graph, node->inputs[0])->dtype);
         if (count == MAX_CHAIN || !(is_view_op(node) || is_fold)) return count;
         id = node->inputs[0];
     }

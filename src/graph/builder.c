@@ -109,6 +109,12 @@ tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, 
     return tp_graph_add(graph, "bernoulli", NULL, 0, attrs, 3);
 }
 
+tp_node_id tp_op_random_bits(tp_graph *graph, tp_shape shape, int64_t stream)
+{
+    const tp_attr attrs[] = {tp_attr_shape("shape", &shape), tp_attr_int("stream", stream)};
+    return tp_graph_add(graph, "random_bits", NULL, 0, attrs, 2);
+}
+
 /* ---- element-wise ---- */
 #define DEFINE_UNARY(name)                                                                         \
     tp_node_id tp_op_##name(tp_graph *graph, tp_node_id a)                                         \
@@ -122,6 +128,12 @@ tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype)
     if (is_node(graph, a) && graph->nodes[a].dtype == dtype) return a;
     const tp_attr attrs[] = {tp_attr_text("dtype", tp_dtype_name(dtype))};
     return tp_graph_add(graph, "convert", &a, 1, attrs, 1);
+}
+
+tp_node_id tp_op_stochastic_round(tp_graph *graph, tp_node_id a, tp_node_id bits)
+{
+    const tp_node_id operands[] = {a, bits};
+    return tp_graph_add(graph, "stochastic_round", operands, 2, NULL, 0);
 }
 
 tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a)

@@ -38,6 +38,8 @@ tp_node_id tp_op_normal(tp_graph *graph, tp_dtype dtype, tp_shape shape,
                         int64_t stream); /* N(0, 1) */
 /* pred: true with `probability`. */
 tp_node_id tp_op_bernoulli(tp_graph *graph, tp_shape shape, double probability, int64_t stream);
+/* u32: the same words on every core. */
+tp_node_id tp_op_random_bits(tp_graph *graph, tp_shape shape, int64_t stream);
 
 /* ---- element-wise, one operand ---- */
 /* clang-format off */
@@ -52,6 +54,8 @@ TP_UNARY_OPS(TP_DECLARE_UNARY)
 
 /* The same value in another dtype; returns `a` itself when it has that dtype. */
 tp_node_id tp_op_convert(tp_graph *graph, tp_node_id a, tp_dtype dtype);
+/* f32 and u32 words of its shape: bf16, up or down by chance. */
+tp_node_id tp_op_stochastic_round(tp_graph *graph, tp_node_id a, tp_node_id bits);
 /* `a` itself, taken as a constant when differentiating. */
 tp_node_id tp_op_stop_gradient(tp_graph *graph, tp_node_id a);
 

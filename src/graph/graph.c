@@ -322,8 +322,10 @@ static void mark_replicated_once(const tp_graph *graph, bool *out_is_replicated)
 {
     for (tp_node_id id = 0; id < graph->node_count; ++id) {
         const tp_node *node = &graph->nodes[id];
-        bool is_replicated = out_is_replicated[id] && node->def->op_class != TP_OP_RANDOM &&
-                             !tp_node_is(node, "input");
+        bool is_replicated =
+            out_is_replicated[id] &&
+            (node->def->op_class != TP_OP_RANDOM || node->def->is_equal_on_cores) &&
+            !tp_node_is(node, "input");
         for (int32_t i = 0; i < node->input_count; ++i)
             is_replicated = is_replicated && out_is_replicated[node->inputs[i]];
         is_replicated = is_replicated || node->def->op_class == TP_OP_COLLECTIVE;

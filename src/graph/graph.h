@@ -74,6 +74,14 @@ typedef struct tp_node {
         *name; /* scope path for messages and traces: "dense_1/kernel"; never NULL, may be "" */
 } tp_node;
 
+/* What an optimizer keeps beside a weight. */
+typedef enum tp_variable_role {
+    TP_ROLE_NONE,          /* of the model, or a scalar of the optimizer's */
+    TP_ROLE_FIRST_MOMENT,  /* averages of gradients and of steps */
+    TP_ROLE_SECOND_MOMENT, /* averages of their squares and magnitudes */
+    TP_ROLE_AVERAGE        /* of the weight itself */
+} tp_variable_role;
+
 typedef struct tp_variable {
     const char *name; /* unique; "dense/kernel", "adam/dense/kernel/momentum" */
     tp_dtype dtype;
@@ -82,7 +90,9 @@ typedef struct tp_variable {
     double init_a, init_b;
     bool is_trainable; /* gets a gradient */
     bool is_model;     /* part of the model (weights, moving statistics), not of the optimizer */
-    tp_node_id node;   /* its `variable` node */
+    tp_variable_role role; /* texts of graphs do not have it, nor slot_of */
+    const char *slot_of;   /* name of the weight that it belongs to; NULL */
+    tp_node_id node;       /* its `variable` node */
 } tp_variable;
 
 typedef struct tp_update {

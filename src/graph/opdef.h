@@ -88,6 +88,8 @@ struct tp_opdef {
     /* The result differs from core to core whatever the operands are: replica_id, the collectives that
      * give each core its own. (Random ops and inputs do as well, without saying so.) */
     bool depends_on_core;
+    /* RANDOM only: the same numbers on every core. */
+    bool is_equal_on_cores;
     /* The f32 result of `vpu` needs a flush (add, multiply, ...; never compare, select, negate). */
     bool may_make_subnormal;
 
@@ -109,6 +111,7 @@ struct tp_opdef {
  * rounds it to bf16, as it flushes f32 results where may_make_subnormal says so. RANDOM ops have
  * no operands and use, with the op's stream as a literal,
  *     VPU_RANDOM_BITS(stream)       VU: Philox word of this element, see num/philox.h
+ *     VPU_RANDOM_SHARED_BITS(stream) the same with the same word on every core
  *     VPU_RANDOM_UNIFORM(stream)    VF in [0, 1)
  *     VPU_RANDOM_NORMAL(stream)     VF */
 

@@ -102,7 +102,13 @@ static void widen(const uint16_t *halves, float *out, int64_t count)
         out[i] = tp_bf16_to_f32(halves[i]);
 }
 
-/* The elements as the variable has them (tp_free); NULL with a finding when they have another dtype. */
+static void narrow(const float *values, uint16_t *out, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = tp_bf16_from_f32(values[i]);
+}
+
+/* The elements as the variable has them (tp_free): f32 and bf16 become each other, to nearest. */
 static tpucl_status read_elements(binding *bound, const tp_keras_weight *weight,
                                   const tp_variable *variable, void **out_data)
 {
@@ -113,10 +119,11 @@ static tpucl_status read_elements(binding *bound, const tp_keras_weight *weight,
     if (weight->dtype == variable->dtype) {
         status = tp_keras_read(bound->file, weight, data);
     } else {
-        uint16_t *halves = TP_NEW_ARRAY(uint16_t, (size_t)count + 1);
-        status = halves ? tp_keras_read(bound->file, weight, halves) : TPUCL_OUT_OF_MEMORY;
-        if (status == TPUCL_OK) widen(halves, data, count);
-        tp_free(halves);
+        void *given = tp_alloc((size_t)tp_shape_bytes(&weight->shape, weight->dtype) + 1);
+        status = given ? tp_keras_read(bound->file, weight, given) : TPUCL_OUT_OF_MEMORY;
+        if (status == TPUCL_OK && weight->dtype == TP_BF16) widen(given, data, count);
+        if (status == TPUCL_OK && weight->dtype == TP_F32) narrow(given, data, count);
+        tp_free(given);
     }
     if (status != TPUCL_OK) {
         tp_free(data);
@@ -145,8 +152,8 @@ static tpucl_status bind_one(binding *bound, int32_t index, const tp_keras_weigh
                  weight->path, there);
         return report(bound, layer, what);
     }
-    const bool is_wide = variable->dtype == TP_F32 && weight->dtype == TP_BF16;
-    if (!weight->is_readable || (weight->dtype != variable->dtype && !is_wide)) {
+    const bool are_floats = tp_dtype_is_float(variable->dtype) && tp_dtype_is_float(weight->dtype);
+    if (!weight->is_readable || (weight->dtype != variable->dtype && !are_floats)) {
         snprintf(what, sizeof what, "'%.120s' is %s, the file's '%.120s' %s", variable->name,
                  tp_dtype_name(variable->dtype), weight->path,
                  weight->is_readable ? tp_dtype_name(weight->dtype) : "no numbers");

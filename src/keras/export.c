@@ -96,7 +96,9 @@ static tpucl_status add_tensor(weights *all, const tp_keras_export_layer *layer,
         tp_problems_add(&all->problems, "'%s' is not in the parameters", variable->name);
         return TPUCL_OK;
     }
-    if (entry->dtype != variable->dtype || !tp_shape_equal(&entry->shape, &variable->shape)) {
+    const bool are_floats = tp_dtype_is_float(entry->dtype) && tp_dtype_is_float(variable->dtype);
+    if ((entry->dtype != variable->dtype && !are_floats) ||
+        !tp_shape_equal(&entry->shape, &variable->shape)) {
         char here[TP_SHAPE_TEXT_MAX], there[TP_SHAPE_TEXT_MAX];
         tp_shape_format(&variable->shape, here, sizeof here);
         tp_shape_format(&entry->shape, there, sizeof there);
@@ -137,7 +139,11 @@ static tpucl_status list_tensors(weights *all, const tp_keras_export_layers *lay
 static tpucl_status make_model(const tp_keras_export_options *options, tp_arena *arena,
                                tp_model **out_model)
 {
-    const tp_model_options settings = {.policy = TP_POLICY_FLOAT32, .precision = TP_PRECISION_F32};
+    tp_model_options settings = {.precision = TP_PRECISION_F32};
+    if (!tp_model_policy_find(options->policy, &settings.policy))
+        return TP_FAIL(TPUCL_INVALID_CONFIG,
+                       "'precision' is '%.60s', expected float32, mixed_bfloat16 or bfloat16",
+                       options->policy);
     tp_model_input *inputs =
         TP_ARENA_NEW_ARRAY(arena, tp_model_input, (size_t)options->input_count + 1);
     if (!inputs) return TPUCL_OUT_OF_MEMORY;
@@ -229,6 +235,24 @@ static tpucl_status read_inputs(const tp_json *config, tp_arena *arena,
     return TPUCL_OK;
 }
 
+/* "precision": a name, or an object with "policy" and "weights", of which Keras has policies where weights are
+ * as wide as the layer's results, or f32. */
+static tpucl_status read_policy(const tp_json *config, const char **out_policy)
+{
+    const tp_json *precision = tp_keras_member(config, "precision");
+    const char *wide = NULL;
+    if (!precision) return TPUCL_OK;
+    if (precision->kind == TP_JSON_STRING) *out_policy = precision->string;
+    if (precision->kind != TP_JSON_OBJECT) return TPUCL_OK;
+    const tp_json *policy = tp_keras_member(precision, "policy");
+    const tp_json *given = tp_keras_member(precision, "weights");
+    if (policy && policy->kind == TP_JSON_STRING) *out_policy = policy->string;
+    if (given && given->kind == TP_JSON_STRING) wide = given->string;
+    if (!wide || strcmp(*out_policy, "float32") == 0) return TPUCL_OK;
+    *out_policy = strcmp(wide, "bfloat16") == 0 ? "bfloat16" : "mixed_bfloat16";
+    return TPUCL_OK;
+}
+
 /* Only what an export needs is read, so that a configuration without a loss will do. */
 static tpucl_status export_json(const tp_json *config, const char *params_path, const char *path)
 {
@@ -236,8 +260,7 @@ static tpucl_status export_json(const tp_json *config, const char *params_path, 
     tp_keras_export_options options = {.name = "model", .policy = "float32", .params = params_path};
     TP_TRY(tp_json_require(config, "model", TP_JSON_OBJECT, &options.model));
     TP_TRY(tp_json_get_string(config, "name", &options.name));
-    const tp_json *precision = tp_keras_member(config, "precision");
-    if (precision && precision->kind == TP_JSON_STRING) options.policy = precision->string;
+    TP_TRY(read_policy(config, &options.policy));
     TP_TRY(tp_arena_create(0, &arena));
     tpucl_status status = read_inputs(config, arena, &options);
     if (status == TPUCL_OK) status = tp_keras_export(&options, path);

@@ -113,7 +113,7 @@ tpucl_status tp_keras_export_layer_members(tp_keras_exporter *ex, const tp_json 
     tp_json_writer *writer = ex->writer;
     const tp_json *type = tp_json_member(json, "type"), *own = tp_json_member(json, "name");
     const tp_json *trainable = tp_json_member(json, "trainable");
-    const tp_json *dtype = tp_json_member(json, "dtype");
+    const char *policy = tp_keras_policy_name(json);
     if (!name && own && own->kind == TP_JSON_STRING) name = own->string;
     if (name && strcmp(type->string, "Activation") == 0 &&
         is_approximate_gelu(tp_json_member(json, "activation"))) {
@@ -125,9 +125,7 @@ tpucl_status tp_keras_export_layer_members(tp_keras_exporter *ex, const tp_json 
     tp_json_begin_object(writer);
     if (name) tp_json_put_string(writer, "name", name);
     if (trainable) tp_json_put_bool(writer, "trainable", trainable->boolean);
-    tp_json_put_string(writer, "dtype",
-                       dtype && dtype->kind == TP_JSON_STRING ? dtype->string
-                                                              : ex->options->policy);
+    tp_json_put_string(writer, "dtype", policy ? policy : ex->options->policy);
     for (size_t i = 0; i < json->count; i++)
         TP_TRY(write_argument(ex, &json->items[i]));
     tp_json_end_object(writer);

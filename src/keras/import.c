@@ -118,10 +118,9 @@ static tpucl_status make_model(tp_keras_import *import, const tp_json *model)
                                      .scale = 1,
                                      .is_integer = mapped->inputs[i].is_integer,
                                      .name = mapped->inputs[i].name};
-    const tp_model_options options = {.policy = strcmp(mapped->policy, "float32") == 0
-                                                    ? TP_POLICY_FLOAT32
-                                                    : TP_POLICY_MIXED_BFLOAT16,
-                                      .precision = TP_PRECISION_F32};
+    tp_model_options options = {.precision = TP_PRECISION_F32};
+    if (!tp_model_policy_find(mapped->policy, &options.policy))
+        return TP_FAIL(TPUCL_INTERNAL, "policy '%s'", mapped->policy);
     return tp_model_create_many(model, inputs, mapped->input_count, &options, &import->model);
 }
 

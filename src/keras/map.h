@@ -75,7 +75,7 @@ typedef struct tp_keras_layer {
 typedef struct tp_keras_model {
     const char *name;
     const char *json;   /* the "model" object as text */
-    const char *policy; /* "float32" or "mixed_bfloat16" */
+    const char *policy; /* "float32", "mixed_bfloat16", "bfloat16" */
     const tp_keras_input *inputs;
     int32_t input_count;
     const tp_keras_layer *layers; /* in Keras' order of weights */

@@ -21,8 +21,9 @@ const char *tp_keras_policy_name(const tp_json *config)
 static const char *policy_of(const char *name)
 {
     if (!name || strcmp(name, "float32") == 0 || strcmp(name, "float64") == 0) return "float32";
-    if (strcmp(name, "mixed_bfloat16") == 0 || strcmp(name, "bfloat16") == 0 ||
-        strcmp(name, "mixed_float16") == 0 || strcmp(name, "float16") == 0)
+    if (strcmp(name, "bfloat16") == 0) return "bfloat16";
+    if (strcmp(name, "mixed_bfloat16") == 0 || strcmp(name, "mixed_float16") == 0 ||
+        strcmp(name, "float16") == 0)
         return "mixed_bfloat16";
     return NULL;
 }
@@ -37,8 +38,8 @@ static tpucl_status write_policy(tp_keras_mapper *mapper, const tp_keras_row *ro
         policy = "float32";
         if (strstr(found, "int") == NULL)
             TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_POLICY, name, row->kind,
-                                 "use float32 or mixed_bfloat16", "its dtype policy is '%.60s'",
-                                 found));
+                                 "use float32, mixed_bfloat16 or bfloat16",
+                                 "its dtype policy is '%.60s'", found));
     }
     if (found && strcmp(found, policy) != 0 && strstr(found, "float"))
         TP_TRY(tp_keras_find(mapper->arena, mapper->findings, TP_KERAS_CHANGED, name, row->kind, "",
@@ -155,7 +156,7 @@ static tpucl_status write_argument(tp_keras_mapper *mapper, const tp_keras_row *
                              key, tp_json_found(value, found));
     }
     const bool is_null = value->kind == TP_JSON_NULL;
-    if (is_null && !tp_keras_null_counts(type_of(row), key)) return TPUCL_OK; /* the default */
+    if (is_null && !tp_keras_null_counts(tp_keras_type(row), key)) return TPUCL_OK; /* the default */
     tp_json_key(writer, key);
     if (single) {
         tp_json_write_value(writer, single);

@@ -8,7 +8,7 @@
 #include "core/str.h"
 #include "graph/geometry.h"
 
-static const char *const dtype_names[] = {"float32", "mixed_bfloat16"};
+static const char *const policy_names[TP_POLICY_COUNT] = {"float32", "mixed_bfloat16", "bfloat16"};
 /* Members that every layer may have. "inputs" is the model's: see model_read.c. */
 static const char *const common_keys[] = {"type", "name", "trainable", "dtype", "inputs"};
 
@@ -75,6 +75,41 @@ static void read_name(const tp_json *value, tp_problems *problems, tp_layer *lay
     if (!layer->name) tp_problems_add_failed(problems, TPUCL_OUT_OF_MEMORY);
 }
 
+const char *tp_model_policy_name(tp_model_policy policy)
+{
+    return policy_names[policy];
+}
+
+bool tp_model_policy_find(const char *name, tp_model_policy *out_policy)
+{
+    for (int i = 0; i < TP_POLICY_COUNT; i++)
+        if (strcmp(policy_names[i], name) == 0) {
+            *out_policy = (tp_model_policy)i;
+            return true;
+        }
+    return false;
+}
+
+/* "dtype": a name, or a policy as Keras' files have it. */
+static void read_policy(const tp_json *value, tp_problems *problems, tp_layer *layer)
+{
+    static const char *const keys[] = {"class_name", "config", "module", "registered_name"};
+    const tp_json *dtype = tp_json_member(value, "dtype"), *config;
+    size_t index;
+    if (dtype && dtype->kind == TP_JSON_OBJECT) {
+        if (!tp_problems_add_failed(problems, tp_json_check_keys(dtype, keys, 4)) ||
+            !tp_problems_add_failed(problems,
+                                    tp_json_require(dtype, "config", TP_JSON_OBJECT, &config)) ||
+            !tp_problems_add_failed(problems,
+                                    tp_json_require(config, "name", TP_JSON_STRING, &dtype)))
+            return;
+    }
+    layer->has_policy =
+        dtype && tp_problems_add_failed(
+                     problems, tp_json_as_choice(dtype, policy_names, TP_POLICY_COUNT, &index));
+    if (layer->has_policy) layer->policy = (tp_model_policy)index;
+}
+
 static void read_arguments(const tp_json *value, tp_problems *problems, tp_layer *layer)
 {
     const tp_layer_type *type = layer->type;
@@ -104,10 +139,7 @@ bool tp_layer_read(const tp_json *value, tp_arena *arena, tp_problems *problems,
     check_keys(value, type, problems);
     read_name(value, problems, out_layer);
     tp_problems_add_failed(problems, tp_json_get_bool(value, "trainable", &out_layer->trainable));
-    const tp_json *dtype = tp_json_member(value, "dtype");
-    size_t index;
-    if (dtype && tp_problems_add_failed(problems, tp_json_as_choice(dtype, dtype_names, 2, &index)))
-        out_layer->dtype = (int32_t)index + 1;
+    read_policy(value, problems, out_layer);
     read_arguments(value, problems, out_layer);
     return problems->count == before;
 }

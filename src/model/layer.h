@@ -44,7 +44,8 @@ struct tp_layer {
     tp_arena *arena; /* the model's: for what infer keeps */
     void *args;      /* the type's struct */
     bool trainable;
-    int32_t dtype; /* 0: the policy; 1: float32; 2: mixed_bfloat16 */
+    bool has_policy; /* its own "dtype"; else it has the model's */
+    tp_model_policy policy;
 
     const tp_shape *inputs; /* [input_count] */
     int32_t input_count;
@@ -71,7 +72,7 @@ typedef struct tp_layer_context {
     tp_node_id weight;     /* f32 [batch]: the examples' weights; TP_NO_NODE when predicting */
     tp_dtype dtype;        /* what the layer takes and gives: f32 or bf16 */
     const char *precision; /* of its products */
-    const tp_node_id *variables; /* [weight_count], f32 */
+    const tp_node_id *variables; /* [weight_count], f32; of bf16 weights, what they widen to */
     /* Keras' masks: pred [batch, time], true where a step counts; TP_NO_NODE: all do. Those of the outputs
      * are preset as the type's `mask` says; build may set them. */
     const tp_node_id *input_masks; /* [input_count] */

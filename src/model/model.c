@@ -256,10 +256,9 @@ const tp_shape *tp_model_output_shape(const tp_model *model, int32_t index)
     return &model->values[model->outputs[index].value].shape;
 }
 
-bool tp_model_layer_is_bfloat16(const tp_model *model, const tp_layer *layer)
+tp_model_policy tp_model_layer_policy(const tp_model *model, const tp_layer *layer)
 {
-    if (layer->dtype) return layer->dtype == 2;
-    return model->options.policy == TP_POLICY_MIXED_BFLOAT16;
+    return layer->has_policy ? layer->policy : model->options.policy;
 }
 
 const char *tp_model_name(const tp_model *model)

@@ -13,8 +13,8 @@
  *      "outputs": ["sum"]}
  *
  * Every layer may have "name" (default: Keras' snake case, numbered), "trainable" (default true) and
- * "dtype" ("float32" or "mixed_bfloat16": overrides the policy for this layer). docs/layers.md lists types
- * and arguments (model/layer.h: tp_layer_types).
+ * "dtype" (a policy for this layer: its name, or Keras' object {"class_name": "DTypePolicy", "config":
+ * {"name": ...}}). docs/layers.md lists types and arguments (model/layer.h: tp_layer_types).
  *
  * Precision policies
  *   float32          everything f32; products as `precision` says (f32: fused multiply-adds)
@@ -22,6 +22,11 @@
  *                    a layer computes product, bias and activation in f32 and rounds once to bf16;
  *                    batch normalisation computes in f32 on f32 variables; the last layer's result is
  *                    cast to f32 before the loss
+ *   bfloat16         the same with trained weights (frozen ones, too) that are bf16 variables. Statistics
+ *                    (moving_mean, ...) stay f32: an average that forgets 1 % a step cannot move in bf16
+ * A layer takes its inputs in its own policy's dtype; so a last layer of "dtype" "float32" computes a softmax
+ * in f32 from the bf16 results of the layer before. Layers see bf16 weights as f32 nodes (exact); their
+ * gradients are f32 until the optimizer's configuration narrows them.
  *
  * What the graphs take and give (per-core batch B)
  *   inputs   "image"       [B, example...], u8 or f32; value * scale + offset is done on the device
@@ -62,7 +67,17 @@
 #include "optim/optimizer.h"
 #include "topo/config_choices.h"
 
-typedef enum tp_model_policy { TP_POLICY_FLOAT32, TP_POLICY_MIXED_BFLOAT16 } tp_model_policy;
+typedef enum tp_model_policy {
+    TP_POLICY_FLOAT32,
+    TP_POLICY_MIXED_BFLOAT16,
+    TP_POLICY_BFLOAT16,
+    TP_POLICY_COUNT
+} tp_model_policy;
+
+/* "float32", "mixed_bfloat16", "bfloat16": Keras' names. */
+const char *tp_model_policy_name(tp_model_policy policy);
+/* False when no policy has that name. */
+bool tp_model_policy_find(const char *name, tp_model_policy *out_policy);
 
 typedef enum tp_model_loss {
 #define TP_MODEL_LOSS_ID(id, symbol, name, keys) TP_MODEL_LOSS_##id,
@@ -109,7 +124,7 @@ typedef struct tp_model_options {
     tp_model_policy policy;
     tp_precision
         precision; /* of every product in layers that follow the policy; layers whose own dtype
-                               is float32 under mixed_bfloat16 use TP_PRECISION_F32 */
+                               is float32 under another policy use TP_PRECISION_F32 */
 } tp_model_options;
 
 typedef struct tp_model tp_model;

@@ -52,8 +52,9 @@ typedef struct forward_state {
     const tp_node_id **variables;
 } forward_state;
 
-/* The layer's variables; regularizers of those that are trained. */
-static const tp_node_id *add_variables(tp_layer_context *context, const tp_model_call *call)
+/* The layer's variables as f32 nodes; regularizers of those that are trained. */
+static const tp_node_id *add_variables(tp_layer_context *context, const tp_model_call *call,
+                                       tp_dtype dtype)
 {
     const tp_layer *layer = &call->layer;
     tp_graph *graph = context->graph;
@@ -64,14 +65,14 @@ static const tp_node_id *add_variables(tp_layer_context *context, const tp_model
     for (int32_t i = 0; nodes && i < layer->weight_count; i++) {
         const tp_layer_weight *weight = &layer->weights[i];
         tp_variable variable = {.name = weight->name,
-                                .dtype = TP_F32,
+                                .dtype = weight->is_trainable ? dtype : TP_F32,
                                 .shape = weight->shape,
                                 .is_trainable = layer->trainable && weight->is_trainable,
                                 .is_model = true};
         tp_initializer_resolve(weight->initializer,
                                weight->fans.rank ? &weight->fans : &weight->shape, &variable.init,
                                &variable.init_a, &variable.init_b);
-        nodes[i] = tp_graph_add_variable(graph, &variable);
+        nodes[i] = tp_op_convert(graph, tp_graph_add_variable(graph, &variable), TP_F32);
         if (weight->regularizer && variable.is_trainable)
             tp_layer_add_loss(context, tp_regularizer_apply(graph, weight->regularizer, nodes[i]));
     }
@@ -97,20 +98,23 @@ static tpucl_status call_layer(const tp_model *model, int32_t index, tp_layer_co
 {
     const tp_model_call *call = &model->calls[index];
     const tp_layer *layer = &call->layer;
-    const bool is_bfloat16 = tp_model_layer_is_bfloat16(model, layer);
-    const bool is_own_float32 = model->options.policy == TP_POLICY_MIXED_BFLOAT16 && !is_bfloat16;
+    const tp_model_policy policy = tp_model_layer_policy(model, layer);
+    const bool is_float32 = policy == TP_POLICY_FLOAT32;
+    const bool is_own_float32 = model->options.policy != TP_POLICY_FLOAT32 && is_float32;
     tp_graph *graph = context->graph;
     int64_t stream = index;
     const tp_node_id *inputs;
     tp_node_id outputs[TP_LAYER_MAX_OUTPUTS];
     TP_TRY(gather(graph, state->nodes, call, &inputs));
     TP_TRY(gather(graph, state->masks, call, &context->input_masks));
-    context->dtype = is_bfloat16 ? TP_BF16 : TP_F32;
+    context->dtype = is_float32 ? TP_F32 : TP_BF16;
     context->precision =
         tp_precision_name(is_own_float32 ? TP_PRECISION_F32 : model->options.precision);
     context->next_stream = &stream;
     state->variables[index] =
-        call->owner == index ? add_variables(context, call) : state->variables[call->owner];
+        call->owner == index
+            ? add_variables(context, call, policy == TP_POLICY_BFLOAT16 ? TP_BF16 : TP_F32)
+            : state->variables[call->owner];
     context->variables = state->variables[index];
     const char *outer = tp_graph_push_scope(graph, layer->name);
     tp_layer_call(context, layer, inputs, outputs);

@@ -46,7 +46,7 @@ struct tp_model {
     tp_model_options options;
 };
 
-/* Whether the layer computes in bf16. */
-bool tp_model_layer_is_bfloat16(const tp_model *model, const tp_layer *layer);
+/* The layer's own policy, or the model's. */
+tp_model_policy tp_model_layer_policy(const tp_model *model, const tp_layer *layer);
 
 #endif

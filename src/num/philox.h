@@ -51,6 +51,8 @@
 
 #ifndef TP_RANDOM_STREAM
 #define TP_RANDOM_STREAM
+/* In the place of the core, for numbers that all cores share; 0xffffffff is taken by initial values. */
+#define TP_RANDOM_ALL_CORES 0xfffffffeu
 #ifdef TP_OPENCL_C
 typedef uint tp_word;
 #else

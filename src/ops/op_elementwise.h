@@ -8,7 +8,7 @@
  *   op_elementwise_binary.c   f32, bf16, s32, u32 (power: f32, bf16)
  *   op_elementwise_logic.c    compare -> pred; and or xor not on pred, s32, u32; select; clamp;
  *                             is_finite
- *   op_elementwise_convert.c  convert
+ *   op_elementwise_convert.c  convert, stochastic_round
  */
 #ifndef TP_OPS_OP_ELEMENTWISE_H
 #define TP_OPS_OP_ELEMENTWISE_H
@@ -21,7 +21,8 @@
     X(sqrt) X(rsqrt) X(cbrt) X(tanh) X(logistic) X(erf) X(sine) X(cosine) X(floor) X(ceil)         \
     X(round_nearest_even)                                                                          \
     X(add) X(subtract) X(multiply) X(divide) X(maximum) X(minimum) X(power) X(remainder)           \
-    X(compare) X(and) X(or) X(xor) X(not) X(select) X(clamp) X(is_finite) X(convert)
+    X(compare) X(and) X(or) X(xor) X(not) X(select) X(clamp) X(is_finite) X(convert)    \
+    X(stochastic_round)
 /* clang-format on */
 #define TP_DECLARE_OPDEF(op) extern const tp_opdef tp_opdef_##op;
 TP_ELEMENTWISE_OPS(TP_DECLARE_OPDEF)

@@ -6,6 +6,12 @@
  *   s32, u32, u8 -> float  to nearest even
  *   integer -> integer     the low bits
  *   anything -> pred       whether it is not zero (a NaN is not); pred -> anything: 0 or 1
+ *
+ * stochastic_round: f32 and random words (u32) of its shape to bf16. The upper half of the word is added to
+ * the bits below the bf16 number, and a carry rounds away from zero: with the probability (lower bits) *
+ * 2^-16, so that the expected result is the operand. Infinities and NaN stay. Gupta et al., "Deep Learning
+ * with Limited Numerical Precision" (2015), section 3.1; for weights of bf16 models Zamirai et al.,
+ * "Revisiting BFloat16 Training" (2020). Not differentiable: it is for updates.
  */
 #include "ops/op_elementwise.h"
 
@@ -13,6 +19,7 @@
 
 #include "graph/attrs.h"
 #include "graph/builder.h"
+#include "num/bf16.h"
 #include "num/exact_math.h"
 #include "ops/op_util.h"
 
@@ -131,3 +138,59 @@ const tp_opdef tp_opdef_convert = {.name = "convert",
                                    .gradient = convert_gradient,
                                    .evaluate = convert_evaluate,
                                    .vpu = convert_vpu};
+
+/* ---- stochastic_round ---- */
+
+static tpucl_status stochastic_infer(const tp_graph *graph, const tp_node *node,
+                                     tp_dtype *out_dtype, tp_shape *out_shape)
+{
+    const tp_node *value = tp_op_input(graph, node, 0), *bits = tp_op_input(graph, node, 1);
+    if (value->dtype != TP_F32 || bits->dtype != TP_U32)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "operands are %s and %s, expected f32 and u32",
+                       tp_dtype_name(value->dtype), tp_dtype_name(bits->dtype));
+    if (!tp_shape_equal(&value->shape, &bits->shape)) {
+        char left[TP_SHAPE_TEXT_MAX], right[TP_SHAPE_TEXT_MAX];
+        tp_shape_format(&value->shape, left, sizeof left);
+        tp_shape_format(&bits->shape, right, sizeof right);
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "operands are %s and %s, expected equal shapes",
+                       left, right);
+    }
+    *out_shape = value->shape;
+    *out_dtype = TP_BF16;
+    return TPUCL_OK;
+}
+
+static tpucl_status stochastic_evaluate(const tp_node *node, const tp_host_tensor *inputs,
+                                        const tp_eval_context *context, tp_host_tensor *out)
+{
+    (void)node;
+    (void)context;
+    const float *values = inputs[0].data;
+    const uint32_t *words = inputs[1].data;
+    for (int64_t i = 0; i < tp_shape_elems(&out->shape); ++i) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        const bool is_nan = values[i] != values[i];
+        const tp_bf16 moved = (tp_bf16)((bits + (words[i] >> 16)) >> 16);
+        ((tp_bf16 *)out->data)[i] = is_nan ? tp_bf16_from_f32(values[i]) : moved;
+    }
+    return TPUCL_OK;
+}
+
+static const char *stochastic_vpu(const tp_graph *graph, const tp_node *node)
+{
+    (void)graph;
+    (void)node;
+    return "VPU_SELECT(VPU_NE($0, $0), $0, VPU_AS_VF((VPU_AS_VU($0) + ($1 >> (VU)(16u))) & "
+           "(VU)(0xffff0000u)))";
+}
+
+const tp_opdef tp_opdef_stochastic_round = {
+    .name = "stochastic_round",
+    .op_class = TP_OP_ELEMENTWISE,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .doc = "f32 to bf16, up or down by random words (u32): the operand on average.",
+    .infer = stochastic_infer,
+    .evaluate = stochastic_evaluate,
+    .vpu = stochastic_vpu};

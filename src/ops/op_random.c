@@ -7,6 +7,8 @@
  *               can occur
  *   normal      dtype f32 or bf16, shape, stream: mean 0, standard deviation 1
  *   bernoulli   shape, probability, stream: pred, true where uniform < probability
+ *   random_bits shape, stream: u32, uniformly distributed words, the same on all cores (of Philox as
+ *               core TP_RANDOM_ALL_CORES), so that what all cores keep can be rounded by them
  * stream: 0 or more, below 2^31; ops with equal streams draw equal numbers. */
 #include "ops/op_random.h"
 
@@ -102,6 +104,32 @@ static tpucl_status bernoulli_evaluate(const tp_node *node, const tp_host_tensor
     return TPUCL_OK;
 }
 
+static tpucl_status infer_bits(const tp_graph *graph, const tp_node *node, tp_dtype *out_dtype,
+                               tp_shape *out_shape)
+{
+    (void)graph;
+    *out_dtype = TP_U32;
+    return check_common(node, out_shape);
+}
+
+static tpucl_status bits_evaluate(const tp_node *node, const tp_host_tensor *inputs,
+                                  const tp_eval_context *context, tp_host_tensor *out)
+{
+    (void)inputs;
+    const tp_random_stream stream =
+        tp_random_stream_make((uint32_t)context->seed, (uint32_t)(context->seed >> 32),
+                              stream_id(node), TP_RANDOM_ALL_CORES, context->step);
+    const int64_t elems = tp_shape_elems(&out->shape);
+    for (int64_t i = 0; i < elems; ++i)
+        ((uint32_t *)out->data)[i] = tp_random_bits(stream, (uint32_t)(i / 4), (uint32_t)(i % 4));
+    return TPUCL_OK;
+}
+
+static const char *bits_vpu(const tp_graph *graph, const tp_node *node)
+{
+    return tp_arena_printf(graph->arena, "VPU_RANDOM_SHARED_BITS(%uu)", stream_id(node));
+}
+
 static const char *uniform_vpu(const tp_graph *graph, const tp_node *node)
 {
     return tp_arena_printf(graph->arena, "VPU_RANDOM_UNIFORM(%uu)", stream_id(node));
@@ -129,6 +157,7 @@ static const char *bernoulli_vpu(const tp_graph *graph, const tp_node *node)
 
 static const tp_attr_spec float_attrs[] = {
     {"dtype", TP_ATTR_TEXT, false, "f32|bf16", "of the result"}, SHAPE_ATTR, STREAM_ATTR, {0}};
+static const tp_attr_spec bits_attrs[] = {SHAPE_ATTR, STREAM_ATTR, {0}};
 static const tp_attr_spec bernoulli_attrs[] = {
     SHAPE_ATTR, {"probability", TP_ATTR_FLOAT, false, NULL, "of true, 0 to 1"}, STREAM_ATTR, {0}};
 
@@ -154,3 +183,11 @@ const tp_opdef tp_opdef_bernoulli = {.name = "bernoulli",
                                      .infer = infer_bernoulli,
                                      .evaluate = bernoulli_evaluate,
                                      .vpu = bernoulli_vpu};
+const tp_opdef tp_opdef_random_bits = {.name = "random_bits",
+                                       .op_class = TP_OP_RANDOM,
+                                       .is_equal_on_cores = true,
+                                       .doc = "Random words (u32), the same on all cores.",
+                                       .attrs = bits_attrs,
+                                       .infer = infer_bits,
+                                       .evaluate = bits_evaluate,
+                                       .vpu = bits_vpu};

@@ -5,7 +5,7 @@
 
 #include "graph/opdef.h"
 
-#define TP_RANDOM_OPS(X) X(uniform) X(normal) X(bernoulli)
+#define TP_RANDOM_OPS(X) X(uniform) X(normal) X(bernoulli) X(random_bits)
 #define TP_DECLARE_OPDEF(op) extern const tp_opdef tp_opdef_##op;
 TP_RANDOM_OPS(TP_DECLARE_OPDEF)
 #undef TP_DECLARE_OPDEF

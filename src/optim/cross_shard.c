@@ -64,6 +64,18 @@ double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard)
                : 1.0;
 }
 
+/* As cores send it to each other: f32 of the precision of `dtype`. */
+static tp_node_id on_wire(tp_graph *graph, tp_node_id value, tp_dtype dtype)
+{
+    return tp_op_convert(graph, tp_op_convert(graph, value, dtype), TP_F32);
+}
+
+static tp_node_id sum_over_cores(tp_graph *graph, tp_node_id gradient, tp_dtype dtype)
+{
+    const tp_node_id sum = tp_op_all_reduce(graph, on_wire(graph, gradient, dtype));
+    return on_wire(graph, sum, dtype);
+}
+
 /* `factor`: what the summed gradients are multiplied with; TP_NO_NODE: nothing. */
 static void apply_scaled(tp_graph *graph, const tp_optim_config *config,
                          const tp_optim_gradient *gradients, int32_t count, tp_node_id factor)
@@ -83,7 +95,7 @@ static void apply_scaled(tp_graph *graph, const tp_optim_config *config,
         tp_optim_clip(graph, config, summed, count);
     for (int32_t i = 0; i < count; i++)
         if (summed[i].gradient != TP_NO_NODE)
-            summed[i].gradient = tp_op_all_reduce(graph, summed[i].gradient);
+            summed[i].gradient = sum_over_cores(graph, summed[i].gradient, config->gradients);
     for (int32_t i = 0; factor != TP_NO_NODE && i < count; i++)
         if (summed[i].gradient != TP_NO_NODE)
             summed[i].gradient = tp_op_multiply(graph, summed[i].gradient, factor);
@@ -106,6 +118,24 @@ static tp_node_id scaled_loss(tp_graph *graph, const tp_cross_shard *cross_shard
     return scale == 1.0 ? loss : tp_op_multiply_scalar(graph, loss, scale);
 }
 
+/* What a variable's gradient is taken of: the f32 node that it is widened to, where that is all that is read
+ * of it, so that the gradient reaches the sum unrounded. */
+static tp_node_id read_as(const tp_graph *graph, const tp_variable *variable)
+{
+    tp_node_id reader = TP_NO_NODE;
+    int32_t readers = 0;
+    if (variable->dtype == TP_F32) return variable->node;
+    for (tp_node_id id = 0; id < graph->node_count; id++)
+        for (int32_t i = 0; i < graph->nodes[id].input_count; i++)
+            if (graph->nodes[id].inputs[i] == variable->node) {
+                reader = id;
+                readers++;
+            }
+    if (readers != 1) return variable->node;
+    const tp_node *node = tp_graph_node(graph, reader);
+    return tp_node_is(node, "convert") && node->dtype == TP_F32 ? reader : variable->node;
+}
+
 /* Gradients of the loss with respect to every trainable variable, summed, and the updates. */
 static tpucl_status minimize(tp_graph *graph, const tp_optim_config *config, tp_node_id loss,
                              tp_node_id factor)
@@ -119,7 +149,7 @@ static tpucl_status minimize(tp_graph *graph, const tp_optim_config *config, tp_
     int32_t count = 0;
     for (int32_t i = 0; i < graph->variable_count; i++) {
         if (!graph->variables[i].is_trainable) continue;
-        wrt[count] = graph->variables[i].node;
+        wrt[count] = read_as(graph, &graph->variables[i]);
         gradients[count++].variable = i;
     }
     const char *outer = tp_graph_push_scope(graph, "gradient");

@@ -42,7 +42,8 @@ int64_t tp_cross_shard_group_size(const tp_cross_shard *cross_shard);
 /* Factor for a core's loss before it is differentiated: 1 for MEAN, the group's size for SUM. */
 double tp_cross_shard_loss_scale(const tp_cross_shard *cross_shard);
 
-/* Clips per replica where the configuration says so; all_reduce of every gradient (in f32), then tp_optim_apply. Gradients that are TP_NO_NODE stay so. */
+/* Clips per replica where the configuration says so; all_reduce of every gradient (f32, or f32 of bf16
+ * numbers as config->gradients says), then tp_optim_apply. Gradients that are TP_NO_NODE stay so. */
 void tp_cross_shard_apply(tp_graph *graph, const tp_optim_config *config,
                           const tp_optim_gradient *gradients, int32_t count);
 

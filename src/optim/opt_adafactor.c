@@ -33,7 +33,7 @@ static tp_node_id blend(const tp_optim_update *update, tp_node_id slot, tp_node_
     const tp_node_id kept = tp_op_multiply(graph, update->scalars[KEPT], slot);
     const tp_node_id fresh = tp_op_multiply(graph, update->scalars[FRESH], value);
     const tp_node_id blended = tp_op_add(graph, kept, fresh);
-    tp_graph_add_update(graph, slot, blended);
+    tp_optim_set_slot(graph, slot, blended);
     return blended;
 }
 
@@ -72,10 +72,10 @@ static tp_node_id factored(const tp_optim_update *update, const tp_optim_target 
     tp_graph *graph = update->graph;
     const tp_shape shape = target->variable.shape;
     const int last = shape.rank - 1;
-    const tp_node_id row =
-        tp_optim_add_slot_shaped(update, target, "row", without_axis(shape, last), 0);
-    const tp_node_id column =
-        tp_optim_add_slot_shaped(update, target, "column", without_axis(shape, last - 1), 0);
+    const tp_node_id row = tp_optim_add_slot_shaped(update, target, "row", TP_ROLE_SECOND_MOMENT,
+                                                    without_axis(shape, last), 0);
+    const tp_node_id column = tp_optim_add_slot_shaped(
+        update, target, "column", TP_ROLE_SECOND_MOMENT, without_axis(shape, last - 1), 0);
     const tp_node_id r = blend(update, row, mean(graph, square, last));
     const tp_node_id c = blend(update, column, mean(graph, square, last - 1));
     const tp_node_id level = insert_axis(graph, mean(graph, r, last - 1), last - 1);
@@ -92,7 +92,8 @@ static tp_node_id apply(const tp_optim_update *update, const tp_optim_target *ta
     const tp_node_id v =
         target->variable.shape.rank >= 2
             ? factored(update, target, square)
-            : blend(update, tp_optim_add_slot(update, target, "velocity", 0), square);
+            : blend(update, tp_optim_add_slot(update, target, "velocity", TP_ROLE_SECOND_MOMENT, 0),
+                    square);
     const tp_node_id size = tp_op_maximum(graph, tp_optim_scalar(update, config->epsilon_2),
                                           tp_optim_root_mean_square(graph, target->weight));
     const tp_node_id alpha = tp_op_multiply(graph, size, update->scalars[RHO]);

@@ -20,10 +20,10 @@ static tp_node_id apply_adagrad(const tp_optim_update *update, const tp_optim_ta
                                 tp_node_id g)
 {
     tp_graph *graph = update->graph;
-    const tp_node_id slot =
-        tp_optim_add_slot(update, target, "accumulator", update->config->initial_accumulator_value);
+    const tp_node_id slot = tp_optim_add_slot(update, target, "accumulator", TP_ROLE_SECOND_MOMENT,
+                                              update->config->initial_accumulator_value);
     const tp_node_id sum = tp_op_add(graph, slot, tp_op_multiply(graph, g, g));
-    tp_graph_add_update(graph, slot, sum);
+    tp_optim_set_slot(graph, slot, sum);
     const tp_node_id step = tp_op_multiply(graph, update->learning_rate, g);
     return tp_op_subtract(graph, target->weight, tp_op_divide(graph, step, root(update, sum)));
 }
@@ -35,8 +35,10 @@ static tp_node_id apply_adadelta(const tp_optim_update *update, const tp_optim_t
 {
     tp_graph *graph = update->graph;
     const double rho = update->config->rho;
-    const tp_node_id grads = tp_optim_add_slot(update, target, "accumulated_grad", 0);
-    const tp_node_id deltas = tp_optim_add_slot(update, target, "accumulated_delta_var", 0);
+    const tp_node_id grads =
+        tp_optim_add_slot(update, target, "accumulated_grad", TP_ROLE_SECOND_MOMENT, 0);
+    const tp_node_id deltas =
+        tp_optim_add_slot(update, target, "accumulated_delta_var", TP_ROLE_SECOND_MOMENT, 0);
     const tp_node_id a = tp_optim_blend(update, grads, tp_op_multiply(graph, g, g), rho);
     const tp_node_id above = tp_op_multiply(graph, root(update, deltas), g);
     const tp_node_id delta = tp_op_negate(graph, tp_op_divide(graph, above, root(update, a)));

@@ -21,8 +21,8 @@ typedef struct moments {
 static moments move_moments(const tp_optim_update *update, const tp_optim_target *target,
                             tp_node_id g)
 {
-    const tp_node_id m = tp_optim_add_slot(update, target, "momentum", 0);
-    const tp_node_id v = tp_optim_add_slot(update, target, "velocity", 0);
+    const tp_node_id m = tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
+    const tp_node_id v = tp_optim_add_slot(update, target, "velocity", TP_ROLE_SECOND_MOMENT, 0);
     const tp_node_id square = tp_op_multiply(update->graph, g, g);
     return (moments){tp_optim_move(update, m, g, update->config->beta_1),
                      tp_optim_move(update, v, square, update->config->beta_2)};
@@ -56,9 +56,10 @@ static tp_node_id apply_adam(const tp_optim_update *update, const tp_optim_targe
     tp_graph *graph = update->graph;
     moments now = move_moments(update, target, g);
     if (update->config->amsgrad) {
-        const tp_node_id largest = tp_optim_add_slot(update, target, "velocity_hat", 0);
+        const tp_node_id largest =
+            tp_optim_add_slot(update, target, "velocity_hat", TP_ROLE_SECOND_MOMENT, 0);
         now.v = tp_op_maximum(graph, largest, now.v);
-        tp_graph_add_update(graph, largest, now.v);
+        tp_optim_set_slot(graph, largest, now.v);
     }
     const tp_node_id scaled = tp_op_multiply(graph, now.m, update->scalars[ALPHA]);
     const tp_node_id step = tp_op_divide(graph, scaled, denominator(update, now.v));
@@ -83,12 +84,13 @@ static tp_node_id apply_adamax(const tp_optim_update *update, const tp_optim_tar
 {
     tp_graph *graph = update->graph;
     const tp_optim_config *config = update->config;
-    const tp_node_id m_slot = tp_optim_add_slot(update, target, "momentum", 0);
-    const tp_node_id u_slot = tp_optim_add_slot(update, target, "norm", 0);
+    const tp_node_id m_slot =
+        tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
+    const tp_node_id u_slot = tp_optim_add_slot(update, target, "norm", TP_ROLE_SECOND_MOMENT, 0);
     const tp_node_id m = tp_optim_move(update, m_slot, g, config->beta_1);
     const tp_node_id kept = tp_op_multiply(graph, tp_optim_scalar(update, config->beta_2), u_slot);
     const tp_node_id u = tp_op_maximum(graph, kept, tp_op_abs(graph, g));
-    tp_graph_add_update(graph, u_slot, u);
+    tp_optim_set_slot(graph, u_slot, u);
     const tp_node_id below =
         tp_op_multiply(graph, update->scalars[REMAINDER],
                        tp_op_add(graph, u, tp_optim_scalar(update, config->epsilon)));

@@ -44,8 +44,10 @@ static tp_node_id apply_lamb(const tp_optim_update *update, const tp_optim_targe
 {
     tp_graph *graph = update->graph;
     const tp_optim_config *config = update->config;
-    const tp_node_id m_slot = tp_optim_add_slot(update, target, "momentum", 0);
-    const tp_node_id v_slot = tp_optim_add_slot(update, target, "velocity", 0);
+    const tp_node_id m_slot =
+        tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
+    const tp_node_id v_slot =
+        tp_optim_add_slot(update, target, "velocity", TP_ROLE_SECOND_MOMENT, 0);
     const tp_node_id m = tp_optim_move(update, m_slot, g, config->beta_1);
     const tp_node_id v = tp_optim_move(update, v_slot, tp_op_multiply(graph, g, g), config->beta_2);
     const tp_node_id root = tp_op_sqrt(graph, tp_op_divide(graph, v, update->scalars[REST_2]));
@@ -84,9 +86,9 @@ static tp_node_id apply_lars(const tp_optim_update *update, const tp_optim_targe
                       tp_op_multiply(graph, tp_optim_scalar(update, decay), target->weight));
     const tp_node_id step = tp_op_multiply(graph, rate, g);
     const tp_node_id momentum = tp_optim_scalar(update, config->momentum);
-    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", 0);
+    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
     const tp_node_id v = tp_op_add(graph, tp_op_multiply(graph, momentum, slot), step);
-    tp_graph_add_update(graph, slot, v);
+    tp_optim_set_slot(graph, slot, v);
     if (!config->nesterov) return tp_op_subtract(graph, target->weight, v);
     const tp_node_id ahead = tp_op_add(graph, tp_op_multiply(graph, momentum, v), step);
     return tp_op_subtract(graph, target->weight, ahead);

@@ -9,7 +9,7 @@ static tp_node_id apply(const tp_optim_update *update, const tp_optim_target *ta
 {
     tp_graph *graph = update->graph;
     const tp_optim_config *config = update->config;
-    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", 0);
+    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
     const tp_node_id kept = tp_op_multiply(graph, slot, tp_optim_scalar(update, config->beta_1));
     const tp_node_id fresh =
         tp_op_multiply(graph, g, tp_optim_scalar(update, 1.0 - config->beta_1));

@@ -14,9 +14,9 @@ static tp_node_id apply(const tp_optim_update *update, const tp_optim_target *ta
     if (config->momentum == 0.0) return tp_op_subtract(graph, target->weight, step);
 
     const tp_node_id momentum = tp_optim_scalar(update, config->momentum);
-    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", 0);
+    const tp_node_id slot = tp_optim_add_slot(update, target, "momentum", TP_ROLE_FIRST_MOMENT, 0);
     const tp_node_id v = tp_op_subtract(graph, tp_op_multiply(graph, momentum, slot), step);
-    tp_graph_add_update(graph, slot, v);
+    tp_optim_set_slot(graph, slot, v);
     if (!config->nesterov) return tp_op_add(graph, target->weight, v);
     const tp_node_id ahead = tp_op_subtract(graph, tp_op_multiply(graph, momentum, v), step);
     return tp_op_add(graph, target->weight, ahead);

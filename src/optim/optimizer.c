@@ -139,7 +139,7 @@ static tp_node_id averaged(const tp_optim_update *u, const tp_optim_target *targ
 {
     tp_graph *graph = u->graph;
     const tp_optim_config *config = u->config;
-    const tp_node_id slot = tp_optim_add_slot(u, target, "average", 0);
+    const tp_node_id slot = tp_optim_add_slot(u, target, "average", TP_ROLE_AVERAGE, 0);
     const tp_node_id one = tp_optim_scalar(u, 1.0), none = tp_op_scalar(graph, TP_S32, 0);
     const tp_node_id momentum =
         tp_op_select(graph, tp_op_compare(graph, "NE", u->step, none),
@@ -147,13 +147,23 @@ static tp_node_id averaged(const tp_optim_update *u, const tp_optim_target *targ
     const tp_node_id average =
         tp_op_add(graph, tp_op_multiply(graph, momentum, slot),
                   tp_op_multiply(graph, tp_op_subtract(graph, one, momentum), w));
-    tp_graph_add_update(graph, slot, average);
+    tp_optim_set_slot(graph, slot, average);
     if (config->ema_overwrite_frequency == 0) return w;
     const tp_node_id period = tp_op_scalar(graph, TP_S32, (double)config->ema_overwrite_frequency);
     const tp_node_id next = tp_op_add_scalar(graph, u->step, 1);
     const tp_node_id is_due =
         tp_op_compare(graph, "EQ", tp_op_remainder(graph, next, period), none);
     return tp_op_select(graph, is_due, average, w);
+}
+
+/* The f32 weight as the variable holds it. Random bits are the variable's own in every step, equal on all
+ * cores. */
+static tp_node_id rounded(const tp_optim_update *u, const tp_variable *variable, int32_t index,
+                          tp_node_id w)
+{
+    if (variable->dtype != TP_BF16 || !u->config->rounds_stochastically)
+        return tp_op_convert(u->graph, w, variable->dtype);
+    return tp_op_stochastic_round(u->graph, w, tp_op_random_bits(u->graph, variable->shape, index));
 }
 
 static void update_variable(const tp_optim_update *u, int32_t index, tp_node_id gradient)
@@ -166,8 +176,7 @@ static void update_variable(const tp_optim_update *u, int32_t index, tp_node_id 
     target.weight = decayed(u, &target);
     tp_node_id w = defs[u->config->kind]->apply(u, &target, g);
     if (u->config->use_ema) w = averaged(u, &target, w);
-    tp_graph_add_update(graph, target.variable.node,
-                        tp_op_convert(graph, w, target.variable.dtype));
+    tp_graph_add_update(graph, target.variable.node, rounded(u, &target.variable, index, w));
 }
 
 /* The gradients as f32, clipped; NULL when there is no memory. */

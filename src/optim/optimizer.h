@@ -13,8 +13,9 @@
  *   5. with use_ema: average = m * average + (1 - m) * w, where m is 0 in the first step and ema_momentum
  *      afterwards; every `ema_overwrite_frequency` steps w becomes the average
  *
- * Slots are f32 variables "<optimizer>/<variable>/<slot>" of the variable's shape unless the optimizer says
- * otherwise. Weights are f32, or bf16 of a bf16 model: those are widened, updated in f32 and rounded once.
+ * Slots are variables "<optimizer>/<variable>/<slot>" of the variable's shape unless the optimizer says
+ * otherwise. Weights and slots are f32 or bf16: bf16 ones are widened, updated in f32 and rounded once; the
+ * average of 5 is f32, and of the weight before it is rounded.
  * Constants are rounded to f32 once (1 - beta_1 is computed in double first); every operation is one f32
  * node, in the order written.
  */
@@ -48,6 +49,10 @@ typedef struct tp_optim_config {
     int32_t excluded_count;
     double clipnorm, clipvalue, global_clipnorm; /* at most one; NaN or 0: not */
     tp_optim_clip_at clip_at;
+    tp_dtype first_moment, second_moment; /* of slots: TP_F32 or TP_BF16 */
+    tp_dtype
+        gradients; /* TP_BF16: each core's part is rounded before the sum over cores, and the sum is */
+    bool rounds_stochastically; /* bf16 weights: see stochastic_round in docs/ops.md */
     bool use_ema;
     double ema_momentum;             /* 0 to 1 */
     int64_t ema_overwrite_frequency; /* steps; 0: never during training */

@@ -45,12 +45,17 @@ tp_node_id tp_optim_scalar(const tp_optim_update *update, double value);
 /* f32 []: the number of the step from 1, Keras' local_step. */
 tp_node_id tp_optim_local_step(const tp_optim_update *update);
 
-/* A slot beside the target's variable: its node. Every element starts as `initial`. */
+/* A slot beside the target's variable, of the dtype that the configuration has for its role: its value as f32.
+ * Every element starts as `initial`. */
 tp_node_id tp_optim_add_slot(const tp_optim_update *update, const tp_optim_target *target,
-                             const char *name, double initial);
+                             const char *name, tp_variable_role role, double initial);
 /* The same of another shape. */
 tp_node_id tp_optim_add_slot_shaped(const tp_optim_update *update, const tp_optim_target *target,
-                                    const char *name, tp_shape shape, double initial);
+                                    const char *name, tp_variable_role role, tp_shape shape,
+                                    double initial);
+/* What a slot becomes: f32, rounded to the slot's dtype when it is kept. The step itself goes on with the
+ * unrounded value, as optax does (optax/_src/transform.py, scale_by_adam: mu_dtype). */
+void tp_optim_set_slot(tp_graph *graph, tp_node_id slot, tp_node_id value);
 
 /* slot + (value - slot) * (1 - beta), kept in the slot: Keras' assign_add form of a moving average. */
 tp_node_id tp_optim_move(const tp_optim_update *update, tp_node_id slot, tp_node_id value,

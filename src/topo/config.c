@@ -386,11 +386,26 @@ static void resolve_metrics(tp_config *config)
         config->metrics = (tp_config_strings){names, 1};
 }
 
+/* Weights are no narrower than what a layer computes with. */
+static void resolve_precision(tp_config *config, const tp_topology *topology, tp_problems *problems)
+{
+    if (config->precision.policy < 0)
+        config->precision.policy = (int32_t)topology->numeric.precision;
+    const bool is_pure = config->precision.policy == TP_PRECISION_BFLOAT16;
+    if (config->precision.weights < 0)
+        config->precision.weights = is_pure ? TP_CONFIG_BFLOAT16 : TP_CONFIG_FLOAT32;
+    if (config->precision.policy == TP_PRECISION_FLOAT32 &&
+        config->precision.weights == TP_CONFIG_BFLOAT16)
+        tp_problems_add(problems,
+                        "'precision.weights' is bfloat16 with the policy float32; expected "
+                        "the policy bfloat16 or mixed_bfloat16 with it");
+}
+
 tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
 {
     tp_problems problems = {0};
     resolve_metrics(config);
-    if (config->precision < 0) config->precision = (int32_t)topology->numeric.precision;
+    resolve_precision(config, topology, &problems);
     if (config->matmul_precision < 0)
         config->matmul_precision = (int32_t)topology->numeric.matmul_precision;
     if (config->math < 0) config->math = (int32_t)topology->numeric.math;

@@ -23,6 +23,8 @@ typedef enum tp_config_optimizer { TP_OPTIMIZER_LIST(TP_CONFIG_OPTIMIZER_ID) } t
 typedef enum tp_config_schedule { TP_SCHEDULE_LIST(TP_CONFIG_SCHEDULE_ID) } tp_config_schedule;
 #undef TP_CONFIG_SCHEDULE_ID
 typedef enum tp_config_clip { TP_CLIP_AFTER, TP_CLIP_REPLICA } tp_config_clip;
+typedef enum tp_config_dtype { TP_CONFIG_FLOAT32, TP_CONFIG_BFLOAT16 } tp_config_dtype;
+typedef enum tp_config_rounding { TP_ROUNDING_NEAREST, TP_ROUNDING_STOCHASTIC } tp_config_rounding;
 typedef enum tp_config_reduction { TP_REDUCTION_MEAN, TP_REDUCTION_SUM } tp_config_reduction;
 typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
@@ -115,8 +117,14 @@ typedef struct tp_config {
         tp_config_ints groups; /* core ids, group after group; count 0: one group of all cores */
         int64_t group_size;    /* cores in each group; 0 when there are none */
     } cross_shard;
-    int32_t precision;        /* tp_precision_policy; -1 until resolved when not given */
-    int32_t matmul_precision; /* tp_matmul_precision, likewise */
+    struct {
+        int32_t policy;  /* tp_precision_policy; -1 until resolved when not given */
+        int32_t weights; /* tp_config_dtype; -1 until resolved: the policy's */
+        int32_t first_moment, second_moment; /* tp_config_dtype, of the optimizer's state */
+        int32_t gradients;                   /* tp_config_dtype, as cores send them to each other */
+        int32_t weights_rounding;            /* tp_config_rounding, of bf16 weights */
+    } precision;
+    int32_t matmul_precision; /* tp_matmul_precision; -1 until resolved when not given */
     int32_t math;             /* tp_math, likewise */
     int64_t global_batch; /* 0 until resolved when not given; afterwards per_core_batch * cores */
     int64_t per_core_batch;

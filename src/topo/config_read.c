@@ -380,7 +380,8 @@ tpucl_status tp_config_read_path(tp_config *config, const char *path, const tp_j
             return TPUCL_OK;
         }
         /* "optimizer": "Adam" is short for {"name": "Adam"}. */
-        if (value->kind == TP_JSON_STRING) index = tp_config_find_name_key(prefix);
+        if (value->kind == TP_JSON_STRING || value->kind == TP_JSON_NULL)
+            index = tp_config_find_name_key(prefix);
         if (index < 0) {
             if (!tp_problems_add_failed(problems, tp_json_expect(value, TP_JSON_OBJECT)))
                 return TPUCL_OK;

@@ -20,7 +20,9 @@ static const char *const schedule_names[] = {TP_SCHEDULE_LIST(NAME) NULL};
 static const char *const schedule_keys[] = {TP_SCHEDULE_LIST(KEYS)};
 static const char *const clip_names[] = {"after_sum", "per_replica", NULL};
 static const char *const reduction_names[] = {"mean", "sum", NULL};
-static const char *const precision_names[] = {"float32", "mixed_bfloat16", NULL};
+static const char *const policy_names[] = {"float32", "mixed_bfloat16", "bfloat16", NULL};
+static const char *const dtype_names[] = {"float32", "bfloat16", NULL};
+static const char *const rounding_names[] = {"nearest", "stochastic", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
 static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL};
@@ -146,8 +148,30 @@ const tp_config_key tp_config_keys[] = {
      COUNT(0, TP_TOPOLOGY_MAX_CORES - 1), .fallback = "null",
      .meaning = "lists of core ids, equally long, that reduce among themselves; all cores when not "
                 "given"},
-    {"precision", TP_CONFIG_CHOICE, FIELD(precision), .choices = precision_names,
-     .fallback = "null", .meaning = "policy of the layers; the topology's when not given"},
+    {"precision.policy", TP_CONFIG_CHOICE, FIELD(precision.policy), .choices = policy_names,
+     .fallback = "null",
+     .meaning = "of layers without a `dtype` of their own; the topology's when not given"},
+    {"precision.weights", TP_CONFIG_CHOICE, FIELD(precision.weights), .choices = dtype_names,
+     .fallback = "null",
+     .meaning = "trained weights of those layers; bfloat16 with the policy bfloat16, else float32, "
+                "when not given"},
+    {"precision.first_moment", TP_CONFIG_CHOICE, FIELD(precision.first_moment),
+     .choices = dtype_names, .fallback = "\"float32\"",
+     .meaning = "the optimizer's averages of gradients and steps (momentum)"},
+    {"precision.second_moment", TP_CONFIG_CHOICE, FIELD(precision.second_moment),
+     .choices = dtype_names, .fallback = "\"float32\"",
+     .meaning = "the optimizer's averages of squares and magnitudes (velocity, accumulator, row, "
+                "column)"},
+    {"precision.gradients", TP_CONFIG_CHOICE, FIELD(precision.gradients), .choices = dtype_names,
+     .fallback = "\"float32\"",
+     .meaning =
+         "what cores send each other: their parts of a gradient and its sum; partial sums are "
+         "float32"},
+    {"precision.weights_rounding", TP_CONFIG_CHOICE, FIELD(precision.weights_rounding),
+     .choices = rounding_names, .fallback = "\"nearest\"",
+     .meaning =
+         "how an updated bfloat16 weight is rounded; stochastic: up or down by chance, right "
+         "on average"},
     {"matmul_precision", TP_CONFIG_CHOICE, FIELD(matmul_precision), .choices = matmul_names,
      .fallback = "null",
      .meaning = "bf16 passes of a product: 1, 3 or 6; the topology's when not given"},
@@ -254,6 +278,11 @@ int tp_config_find_key(const char *path)
 int tp_config_find_name_key(const char *prefix)
 {
     char path[64];
-    int length = snprintf(path, sizeof path, "%sname", prefix);
-    return length < (int)sizeof path && length > 4 ? tp_config_find_key(path) : -1;
+    static const char *const last[] = {"name", "policy"};
+    for (size_t i = 0; prefix[0] && i < sizeof last / sizeof *last; i++) {
+        const int length = snprintf(path, sizeof path, "%s%s", prefix, last[i]);
+        const int found = length < (int)sizeof path ? tp_config_find_key(path) : -1;
+        if (found >= 0) return found;
+    }
+    return -1;
 }

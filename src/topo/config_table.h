@@ -62,7 +62,7 @@ enum {
 /* Index in the table, or -1. */
 int tp_config_find_key(const char *path);
 
-/* A key whose path is `prefix` + "name": the object at `prefix` may be given as that name alone. -1 when
+/* A key whose path is `prefix` + "name" or "policy": the object at `prefix` may be given as that name alone. -1 when
  * the group has none. `prefix` ends with a point. */
 int tp_config_find_name_key(const char *prefix);
 

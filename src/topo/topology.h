@@ -16,7 +16,9 @@ enum { TP_TOPOLOGY_MAX_CORES = 2048 }; /* a full v3 pod */
 typedef enum tp_math { TP_MATH_EXACT, TP_MATH_FAST } tp_math;
 typedef enum tp_precision_policy {
     TP_PRECISION_FLOAT32,
-    TP_PRECISION_MIXED_BFLOAT16
+    TP_PRECISION_MIXED_BFLOAT16,
+    TP_PRECISION_BFLOAT16,
+    TP_PRECISION_POLICY_COUNT
 } tp_precision_policy;
 typedef enum tp_matmul_precision { /* bf16 passes of a product: 1, 3, 6 */
                                    TP_MATMUL_DEFAULT,
@@ -24,7 +26,7 @@ typedef enum tp_matmul_precision { /* bf16 passes of a product: 1, 3, 6 */
                                    TP_MATMUL_HIGHEST
 } tp_matmul_precision;
 
-/* "float32", "mixed_bfloat16"; NULL for a value outside the enum. */
+/* "float32", "mixed_bfloat16", "bfloat16"; NULL for a value outside the enum. */
 const char *tp_precision_policy_name(tp_precision_policy precision);
 
 /* One figure with where it comes from. X(ID, "key", "unit", meaning). Per core unless it says

@@ -11,12 +11,13 @@
 #include "topo/topology.h"
 
 static const char *const math_names[] = {"exact", "fast"};
-static const char *const precision_names[] = {"float32", "mixed_bfloat16"};
+static const char *const precision_names[TP_PRECISION_POLICY_COUNT] = {"float32", "mixed_bfloat16",
+                                                                       "bfloat16"};
 static const char *const matmul_names[] = {"default", "high", "highest"};
 
 const char *tp_precision_policy_name(tp_precision_policy precision)
 {
-    return (unsigned)precision < 2 ? precision_names[precision] : NULL;
+    return (unsigned)precision < TP_PRECISION_POLICY_COUNT ? precision_names[precision] : NULL;
 }
 
 /* What the parts of the reader share. */
@@ -106,7 +107,7 @@ static void read_numeric(reader *r, const tp_json *root)
         read_int(r, object, "mxu_chunk", 128, 128, &t->numeric.mxu_chunk);
         read_int(r, object, "vpu_lanes", 128, 128, &t->numeric.vpu_lanes);
         read_choice(r, object, "math", math_names, 2, &math);
-        read_choice(r, object, "precision", precision_names, 2, &precision);
+        read_choice(r, object, "precision", precision_names, TP_PRECISION_POLICY_COUNT, &precision);
         read_choice(r, object, "matmul_precision", matmul_names, 3, &matmul);
         tp_problems_add_failed(&r->problems, tp_json_get_int64(object, "per_core_batch", 1, 1 << 20,
                                                                &t->numeric.per_core_batch));

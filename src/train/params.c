@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/problems.h"
 #include "io/safetensors.h"
+#include "num/bf16.h"
 #include "train/params.h"
 #include "train/session_internal.h"
 
@@ -55,11 +56,43 @@ static void compare_entry(const tp_program_variable *info, const tp_tensor_entry
         tp_problems_add(problems, "'%s' is missing", info->name);
         return;
     }
-    if (entry->dtype == info->dtype && tp_shape_equal(&entry->shape, &info->shape)) return;
+    const bool are_floats = tp_dtype_is_float(entry->dtype) && tp_dtype_is_float(info->dtype);
+    if ((entry->dtype == info->dtype || are_floats) && tp_shape_equal(&entry->shape, &info->shape))
+        return;
     tp_shape_format(&info->shape, wanted, sizeof wanted);
     tp_shape_format(&entry->shape, found, sizeof found);
     tp_problems_add(problems, "'%s' is %s%s, the model has %s%s", info->name,
                     tp_dtype_name(entry->dtype), found, tp_dtype_name(info->dtype), wanted);
+}
+
+/* The entry's elements in the variable's dtype: f32 and bf16 become each other, to nearest. In `arena` where they
+ * are not the entry's own. */
+static const void *elements_for(const tp_program_variable *info, const tp_tensor_entry *entry,
+                                tp_arena *arena)
+{
+    const int64_t elems = tp_shape_elems(&info->shape);
+    if (entry->dtype == info->dtype) return entry->data;
+    void *data = tp_arena_alloc(arena, info->bytes);
+    for (int64_t i = 0; data && i < elems; i++) {
+        if (info->dtype == TP_BF16)
+            ((tp_bf16 *)data)[i] = tp_bf16_from_f32(((const float *)entry->data)[i]);
+        else
+            ((float *)data)[i] = tp_bf16_to_f32(((const tp_bf16 *)entry->data)[i]);
+    }
+    return data;
+}
+
+static tpucl_status write_entry(tp_variables *variables, int32_t index, int32_t groups,
+                                const tp_tensor_entry *entry)
+{
+    tp_arena *arena = NULL;
+    TP_TRY(tp_arena_create(0, &arena));
+    const void *data = elements_for(tp_variables_info(variables, index), entry, arena);
+    tpucl_status status = data ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    for (int32_t g = 0; status == TPUCL_OK && g < groups; g++)
+        status = tp_variables_write(variables, index, g, data);
+    tp_arena_destroy(arena);
+    return status;
 }
 
 static tpucl_status load_entries(tp_variables *variables, int32_t groups, const char *path,
@@ -82,9 +115,7 @@ static tpucl_status load_entries(tp_variables *variables, int32_t groups, const 
     for (int32_t i = 0; i < tp_variables_count(variables); i++) {
         const tp_program_variable *info = tp_variables_info(variables, i);
         if (!info->is_model) continue;
-        for (int32_t g = 0; g < groups; g++)
-            TP_TRY(
-                tp_variables_write(variables, i, g, tp_safetensors_find(file, info->name)->data));
+        TP_TRY(write_entry(variables, i, groups, tp_safetensors_find(file, info->name)));
     }
     return TPUCL_OK;
 }

@@ -10,7 +10,8 @@
 tpucl_status tp_params_save(tp_variables *variables, const char *path, const char *model_name,
                             int64_t steps);
 
-/* Into all replica groups. Names, shapes and dtypes must be the model's; all differences are listed at
+/* Into all replica groups. Names and shapes must be the model's, and dtypes, but f32 and bf16
+ * become each other (to nearest); all differences are listed at
  * once, and then nothing is changed. */
 tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char *path);
 

@@ -6,6 +6,11 @@
 #include "optim/schedule.h"
 #include "train/session_internal.h"
 
+static tp_dtype dtype_of(int32_t chosen)
+{
+    return chosen == TP_CONFIG_BFLOAT16 ? TP_BF16 : TP_F32;
+}
+
 static tp_optim_config optimizer_of(const tp_config *config)
 {
     tp_optim_config optimizer = tp_optim_defaults((tp_optim_kind)config->optimizer.name);
@@ -22,6 +27,10 @@ static tp_optim_config optimizer_of(const tp_config *config)
     optimizer.clipvalue = config->optimizer.clipvalue;
     optimizer.global_clipnorm = config->optimizer.global_clipnorm;
     optimizer.clip_at = (tp_optim_clip_at)config->optimizer.clip; /* the same order */
+    optimizer.first_moment = dtype_of(config->precision.first_moment);
+    optimizer.second_moment = dtype_of(config->precision.second_moment);
+    optimizer.gradients = dtype_of(config->precision.gradients);
+    optimizer.rounds_stochastically = config->precision.weights_rounding == TP_ROUNDING_STOCHASTIC;
     optimizer.use_ema = config->optimizer.use_ema;
     optimizer.ema_momentum = config->optimizer.ema_momentum;
     optimizer.ema_overwrite_frequency = config->optimizer.ema_overwrite_frequency;

@@ -10,7 +10,7 @@
 
 static tp_precision product_precision(const tp_config *config)
 {
-    if (config->precision == TP_PRECISION_FLOAT32) return TP_PRECISION_F32;
+    if (config->precision.policy == TP_PRECISION_FLOAT32) return TP_PRECISION_F32;
     switch ((tp_matmul_precision)config->matmul_precision) {
     case TP_MATMUL_HIGH:
         return TP_PRECISION_HIGH;
@@ -20,6 +20,14 @@ static tp_precision product_precision(const tp_config *config)
     default:
         return TP_PRECISION_DEFAULT;
     }
+}
+
+/* bfloat16 is mixed_bfloat16 with bf16 weights. */
+static tp_model_policy policy_of(const tp_config *config)
+{
+    if (config->precision.policy == TP_PRECISION_FLOAT32) return TP_POLICY_FLOAT32;
+    return config->precision.weights == TP_CONFIG_BFLOAT16 ? TP_POLICY_BFLOAT16
+                                                           : TP_POLICY_MIXED_BFLOAT16;
 }
 
 /* The shape of one example as the model sees it: input_shape is a reshape of what the files hold. */
@@ -154,10 +162,8 @@ tpucl_status tp_session_build_model(tp_session *session)
     tp_model_input inputs[TP_SOURCE_MAX_FIELDS];
     int32_t count = 0;
     TP_TRY(find_inputs(session, inputs, &count));
-    tp_model_options options = {.policy = config->precision == TP_PRECISION_FLOAT32
-                                              ? TP_POLICY_FLOAT32
-                                              : TP_POLICY_MIXED_BFLOAT16,
-                                .precision = product_precision(config)};
+    const tp_model_options options = {.policy = policy_of(config),
+                                      .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
     session->loss_options = loss_options_of(config);
     tp_metrics_choose(session);

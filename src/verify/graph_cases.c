@@ -128,6 +128,9 @@ static tpucl_status build_random(tp_graph **out_graph)
     tp_graph_add_output(g, "normal", tp_op_normal(g, TP_F32, shape, 2));
     tp_graph_add_output(g, "bernoulli",
                         tp_op_convert(g, tp_op_bernoulli(g, shape, 0.3, 3), TP_F32));
+    const tp_node_id x = tp_op_normal(g, TP_F32, shape, 4), bits = tp_op_random_bits(g, shape, 5);
+    tp_graph_add_output(g, "bits", bits);
+    tp_graph_add_output(g, "rounded", tp_op_stochastic_round(g, x, bits));
     return finish(g, out_graph);
 }
 
@@ -265,6 +268,10 @@ static tpucl_status build_training(const char *text, tp_model_policy policy, tp_
     tp_model *model = NULL;
     tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAM);
     const tp_cross_shard cross_shard = {.shards = 3};
+    if (policy == TP_POLICY_BFLOAT16) {
+        optimizer.rounds_stochastically = true;
+        optimizer.first_moment = optimizer.gradients = TP_BF16;
+    }
     const tp_model_input input = {
         .dtype = TP_U8, .shape = shape_of(3, 8, 8, 1, 0), .scale = 1.0 / 255.0};
     const tp_model_options options = {
@@ -290,7 +297,8 @@ static const char conv_model[] =
     "{\"layers\":[{\"type\":\"Conv2D\",\"filters\":7,\"kernel_size\":3,\"padding\":\"same\","
     "\"activation\":\"relu\"},{\"type\":\"MaxPooling2D\"},{\"type\":\"BatchNormalization\"},"
     "{\"type\":\"Conv2D\",\"filters\":5,\"kernel_size\":2,\"strides\":2},"
-    "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}";
+    "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10,"
+    "\"dtype\":\"float32\"}]}";
 /* Branches, a layer called twice, channels convolved by themselves, a transposed convolution. */
 static const char branch_model[] =
     "{\"layers\":[{\"type\":\"SeparableConv2D\",\"name\":\"a\",\"filters\":4,\"kernel_size\":3,"
@@ -329,6 +337,11 @@ static tpucl_status build_conv_f32(tp_graph **out_graph)
     return build_training(conv_model, TP_POLICY_FLOAT32, out_graph);
 }
 
+static tpucl_status build_conv_pure(tp_graph **out_graph)
+{
+    return build_training(conv_model, TP_POLICY_BFLOAT16, out_graph);
+}
+
 /* Two steps' worth of every optimizer on a matrix and a vector of its own, clipped, decayed and averaged. */
 static tpucl_status build_optimizers(tp_graph **out_graph)
 {
@@ -348,6 +361,10 @@ static tpucl_status build_optimizers(tp_graph **out_graph)
         config.clip_at = k % 4 == 1 ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
         config.use_ema = k % 3 == 0;
         config.centered = config.amsgrad = true;
+        config.first_moment = k % 3 == 1 ? TP_BF16 : TP_F32;
+        config.second_moment = k % 3 == 2 ? TP_BF16 : TP_F32;
+        config.gradients = k % 4 == 3 ? TP_BF16 : TP_F32;
+        config.rounds_stochastically = k % 2 == 0; /* the bf16 ones */
         for (int i = 0; i < 2; i++) {
             const tp_variable variable = {.name = tp_arena_printf(g->arena, "w%zu_%d", k, i),
                                           .dtype = k % 5 ? TP_F32 : TP_BF16,
@@ -449,6 +466,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
         {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},
         {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false, false},
+        {"training a convolutional network, all bf16", build_conv_pure, 3, 2, 2, false, false},
         {"training a graph of layers", build_branch, 3, 2, 2, false, false},
     };
     *out_count = sizeof cases / sizeof *cases;

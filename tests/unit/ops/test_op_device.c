@@ -244,5 +244,24 @@ Test(op_device, random)
     output(&g, "normal", tp_op_normal(g.graph, TP_F32, shape, 0));
     output(&g, "normal", tp_op_normal(g.graph, TP_BF16, shape, 2147483647));
     output(&g, "bernoulli", tp_op_bernoulli(g.graph, shape, 0.3, 9));
+    output(&g, "random_bits", tp_op_random_bits(g.graph, shape, 2147483647));
+    end(&g);
+}
+
+/* All pairs of special values and words; and inside the kernel, where no store cuts bits off. */
+Test(op_device, stochastic_round)
+{
+    ops_graph g = begin();
+    const tp_node_id y =
+        tp_op_stochastic_round(g.graph, operand(&g, TP_F32, true), operand(&g, TP_U32, false));
+    output(&g, "stochastic_round", y);
+    output(&g, "stochastic_round and on", tp_op_convert(g.graph, y, TP_F32));
+    end(&g);
+
+    g = begin();
+    const tp_shape shape = {2, {37, 9}};
+    output(&g, "by chance",
+           tp_op_stochastic_round(g.graph, tp_op_normal(g.graph, TP_F32, shape, 3),
+                                  tp_op_random_bits(g.graph, shape, 4)));
     end(&g);
 }

@@ -24,7 +24,9 @@ static void evaluate(const char *op, tp_dtype dtype, int64_t stream, const tp_ev
     cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
     const tp_node_id id = strcmp(op, "uniform") == 0  ? tp_op_uniform(graph, dtype, shape, stream)
                           : strcmp(op, "normal") == 0 ? tp_op_normal(graph, dtype, shape, stream)
-                                                      : tp_op_bernoulli(graph, shape, 0.3, stream);
+                          : strcmp(op, "random_bits") == 0
+                              ? tp_op_random_bits(graph, shape, stream)
+                              : tp_op_bernoulli(graph, shape, 0.3, stream);
     cr_assert_eq(tp_graph_check(graph), TPUCL_OK);
     tp_host_tensor tensor = {graph->nodes[id].dtype, shape, out};
     cr_assert_eq(tp_reference_evaluate(&graph->nodes[id], NULL, context, &tensor), TPUCL_OK);
@@ -190,9 +192,89 @@ static void expect_near(const char *name, const float *found, int count)
                   name, i, (double)found[i], want[i]);
 }
 
+/* stochastic_round of ELEMS values, widened. */
+static void round_by(float *values, uint32_t *words, float *out)
+{
+    static tp_bf16 narrow[ELEMS];
+    tp_graph *graph;
+    const tp_shape shape = {1, {ELEMS}};
+    const tp_eval_context context = {.seed = 1};
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
+    const tp_node_id id =
+        tp_op_stochastic_round(graph, tp_graph_add_input(graph, "x", TP_F32, shape),
+                               tp_graph_add_input(graph, "b", TP_U32, shape));
+    cr_assert_eq(tp_graph_check(graph), TPUCL_OK);
+    cr_assert_eq(graph->nodes[id].dtype, TP_BF16);
+    const tp_host_tensor inputs[] = {{TP_F32, shape, values}, {TP_U32, shape, words}};
+    tp_host_tensor tensor = {TP_BF16, shape, narrow};
+    cr_assert_eq(tp_reference_evaluate(&graph->nodes[id], inputs, &context, &tensor), TPUCL_OK);
+    tp_graph_destroy(graph);
+    for (int i = 0; i < ELEMS; ++i)
+        out[i] = tp_bf16_to_f32(narrow[i]);
+}
+
+/* The mean of the results is the operand, to four standard errors; a bf16 number stays what it is. */
+Test(op_random, stochastic_rounding_is_right_on_average)
+{
+    static const struct {
+        float value, below, unit;
+    } cases[] = {{1.001953125f + 0.00001f, 1, 0.0078125f},
+                 {-0.3f, -0.298828125f, 0.001953125f},
+                 {1.0f, 1, 0.0078125f},
+                 {100.45f, 100, 0.5f}};
+    static float x[ELEMS], y[ELEMS];
+    static uint32_t words[ELEMS];
+    const tp_eval_context key = {.seed = 5, .step = 1};
+    evaluate("random_bits", TP_U32, 0, &key, words);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        double sum = 0;
+        for (int i = 0; i < ELEMS; ++i)
+            x[i] = cases[c].value;
+        round_by(x, words, y);
+        for (int i = 0; i < ELEMS; ++i) {
+            const float beyond = cases[c].below + copysignf(cases[c].unit, cases[c].below);
+            cr_assert(y[i] == cases[c].below || (y[i] == beyond && x[i] != cases[c].below));
+            sum += (double)y[i];
+        }
+        cr_expect(fabs(sum / ELEMS - (double)cases[c].value) <= 0.01 * (double)cases[c].unit,
+                  "%g on average instead of %g", sum / ELEMS, (double)cases[c].value);
+    }
+}
+
+Test(op_random, stochastic_rounding_of_what_is_special)
+{
+    static float x[ELEMS], y[ELEMS];
+    static uint32_t words[ELEMS];
+    const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 3.4028235e38f, 1.1754944e-38f};
+    for (int i = 0; i < 14; ++i) {
+        x[i] = special[i % 7];
+        words[i] = i < 7 ? 0 : UINT32_MAX;
+    }
+    round_by(x, words, y);
+    for (int i = 0; i < 14; ++i)
+        if (i % 7 < 4 || i % 7 == 6)
+            cr_expect(y[i] == x[i] && signbit(y[i]) == signbit(x[i]), "%d: %g", i, (double)y[i]);
+    cr_expect(isnan(y[4]) && isnan(y[11]));
+    cr_expect_eq(y[5], 3.3895314e38f); /* the largest bf16 number */
+    cr_expect_eq(y[12], INFINITY);
+}
+
+/* Random numbers for what cores keep together do not depend on the core. */
+Test(op_random, bits_are_equal_on_cores)
+{
+    static uint32_t base[ELEMS], other[ELEMS];
+    const tp_eval_context key = {.seed = 42, .core = 3, .step = 7};
+    const tp_eval_context keys[] = {{42, 4, 7, 0, 0}, {42, 3, 8, 0, 0}, {43, 3, 7, 0, 0}};
+    evaluate("random_bits", TP_U32, 5, &key, base);
+    for (int k = 0; k < 3; ++k) {
+        evaluate("random_bits", TP_U32, 5, &keys[k], other);
+        cr_expect_eq(memcmp(base, other, sizeof base) == 0, k == 0);
+    }
+}
+
 Test(op_random, golden_values)
 {
-    static float x[ELEMS];
+    static float x[ELEMS], rounded[ELEMS];
     const tp_eval_context key = {.seed = 42, .core = 3, .step = 7};
     evaluate("uniform", TP_F32, 5, &key, x);
     expect_bits("uniform", x);
@@ -204,8 +286,19 @@ Test(op_random, golden_values)
     cr_assert_eq(read_golden("bernoulli", false, want, 100), 100);
     for (int i = 0; i < 100; ++i)
         cr_expect_eq(flags[i], want[i], "element %d", i);
-    for (int i = 0; i < 3; ++i) {
-        static const char *const ops[] = {"uniform", "normal", "bernoulli"};
+    static uint32_t words[ELEMS];
+    evaluate("random_bits", TP_U32, 5, &key, words);
+    cr_assert_eq(read_golden("random_bits", true, want, 12), 12);
+    for (int i = 0; i < 12; ++i)
+        cr_expect_eq(words[i], (uint32_t)want[i], "word %d is %08x", i, words[i]);
+    evaluate("uniform", TP_F32, 5, &key, x);
+    for (int i = 1; i < 12; i += 2)
+        x[i] = -x[i];
+    round_by(x, words, rounded);
+    expect_bits("rounded", rounded);
+    for (int i = 0; i < 5; ++i) {
+        static const char *const ops[] = {"uniform", "normal", "bernoulli", "random_bits",
+                                          "stochastic_round"};
         coverage_note("shape", ops[i]); /* ELEMS of them */
         coverage_note("golden", ops[i]);
     }

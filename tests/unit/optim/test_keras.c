@@ -7,6 +7,7 @@
 #include "harness/graph_run.h"
 #include "harness/program_run.h"
 #include "optim/cross_shard.h"
+#include "optim_case.h"
 #include "optim/schedule.h"
 
 enum { CASES = sizeof golden_keras_optim / sizeof golden_keras_optim[0] };
@@ -16,47 +17,6 @@ TestSuite(keras_optim, .timeout = 300);
 
 static const tp_shape shapes[2] = {{2, {3, 4}}, {1, {5}}};
 static const char *const names[2] = {"layer/kernel", "layer/bias"};
-
-static tp_optim_kind kind_of(const char *name)
-{
-    static const char *const all[] = {
-#define NAME(id, symbol, name, keys) name,
-        TP_OPTIMIZER_LIST(NAME)
-#undef NAME
-    };
-    size_t i = 0;
-    while (i < sizeof all / sizeof *all && strcmp(all[i], name) != 0)
-        i++;
-    cr_assert(i < sizeof all / sizeof *all, "no optimizer '%s'", name);
-    return (tp_optim_kind)i;
-}
-
-/* The configuration of "name=value ..." as Keras was given it. */
-static tp_optim_config config_of(const char *name, const char *arguments)
-{
-    static const char *const bias = "bias";
-    tp_optim_config config = tp_optim_defaults(kind_of(name));
-    double value;
-#define NUMBER(field, low, high, open, meaning)                                                    \
-    if (tp_choice_number(arguments, #field, &value)) config.field = value;
-#define FLAG(field, meaning)                                                                       \
-    if (tp_choice_number(arguments, #field, &value)) config.field = value != 0;
-    TP_OPTIMIZER_KEYS(NUMBER, FLAG)
-    NUMBER(clipnorm, , , , )
-    NUMBER(clipvalue, , , , )
-    NUMBER(global_clipnorm, , , , )
-    NUMBER(ema_momentum, , , , )
-    FLAG(use_ema, )
-#undef NUMBER
-#undef FLAG
-    if (tp_choice_number(arguments, "ema_overwrite_frequency", &value))
-        config.ema_overwrite_frequency = (int64_t)value;
-    if (strstr(arguments, "exclude=bias")) {
-        config.excluded = &bias;
-        config.excluded_count = 1;
-    }
-    return config;
-}
 
 /* Adds two variables of `dtype` and their updates; the gradients are the graph's two inputs. */
 static void add_case(tp_graph *graph, const tp_optim_config *config, tp_dtype dtype)
@@ -170,6 +130,9 @@ Test(keras_optim, device_has_the_bits_of_the_reference)
             tp_optim_config config =
                 config_of(golden_keras_optim[i].name, golden_keras_optim[i].arguments);
             config.clip_at = i % 2 ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
+            config.rounds_stochastically = i % 3 == 0;
+            config.first_moment = dtype && i % 2 ? TP_BF16 : TP_F32;
+            config.second_moment = config.gradients = dtype && i % 5 > 1 ? TP_BF16 : TP_F32;
             const char *outer = tp_graph_push_scope(graph, scope);
             add_case(graph, &config, dtype ? TP_BF16 : TP_F32);
             tp_graph_pop_scope(graph, outer);

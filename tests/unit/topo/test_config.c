@@ -38,7 +38,8 @@ Test(config, defaults)
     cr_assert(isnan(c->optimizer.beta_1) && isnan(c->optimizer.epsilon), "those are Adam's");
     cr_assert(c->optimizer.schedule.name == TP_SCHEDULE_CONSTANT);
     cr_assert(c->optimizer.momentum == 0 && isnan(c->optimizer.weight_decay));
-    cr_assert(c->precision == -1 && c->matmul_precision == -1 && c->math == -1);
+    cr_assert(c->precision.policy == -1 && c->precision.weights == -1 &&
+              c->matmul_precision == -1 && c->math == -1);
     cr_assert(c->global_batch == 0 && c->per_core_batch == 0);
     cr_assert(c->data.dataset == TP_DATASET_FASHION_MNIST && c->data.shuffle && c->data.repeat);
     cr_assert(c->epochs == 1 && c->steps == 0 && c->seed == 0 && c->wave_cores == 0);
@@ -104,7 +105,11 @@ static const struct {
     {"{" MINIMAL ",\"name\":null}", NULL, "expected a string, found null"},
     {"{" MINIMAL ",\"seed\":1.5}", NULL, "found 1.5"},
     {"{" MINIMAL ",\"seed\":-1}", NULL, "found -1"},
-    {"{" MINIMAL ",\"precision\":\"bfloat16\"}", NULL, "found the string 'bfloat16'"},
+    {"{" MINIMAL ",\"precision\":\"float16\"}", NULL, "found the string 'float16'"},
+    {"{" MINIMAL ",\"precision\":{\"policy\":\"bfloat16\",\"weight\":\"float32\"}}", NULL,
+     "did you mean 'precision.weights'?"},
+    {"{" MINIMAL ",\"precision\":{\"gradients\":\"mixed_bfloat16\"}}", NULL,
+     "found the string 'mixed_bfloat16'"},
     {"{" MINIMAL ",\"metrics\":[\"accuracy\",\"accuracy\"]}", NULL, "is listed twice"},
     {"{" MINIMAL ",\"metrics\":[\"acuracy\"]}", NULL, "did you mean 'accuracy'?"},
     {"{" MINIMAL ",\"input_shape\":[28,0]}", NULL, "found 0"},
@@ -213,7 +218,7 @@ Test(config, resolving_takes_what_is_not_given_from_the_topology)
     tp_topology *k80 = load("k80"), *v2 = load("v2-8");
     tp_config *c = expect("{" MINIMAL "}", "matmul_precision=highest");
     cr_assert_eq(tp_config_resolve(c, k80), TPUCL_OK);
-    cr_assert(c->precision == TP_PRECISION_FLOAT32 && c->math == TP_MATH_FAST);
+    cr_assert(c->precision.policy == TP_PRECISION_FLOAT32 && c->math == TP_MATH_FAST);
     cr_assert_eq(c->matmul_precision, TP_MATMUL_HIGHEST);
     cr_assert(c->per_core_batch == 16 && c->global_batch == 16);
     tp_config_destroy(c);
@@ -224,12 +229,31 @@ Test(config, resolving_takes_what_is_not_given_from_the_topology)
         {"wave_cores=16", "found 16"},
         {"cross_shard.groups=[[0,1],[2,3]]", "found 4 of 8"},
         {"cross_shard.groups=[[0,8]]", "names core 8, but the topology has cores 0 to 7"},
-        {"global_batch=9", "the nearest are 8 and 16"}};
+        {"global_batch=9", "the nearest are 8 and 16"},
+        {"precision={\"policy\":\"float32\",\"weights\":\"bfloat16\"}",
+         "'precision.weights' is bfloat16 with the policy float32"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         c = expect("{" MINIMAL "}", bad[i].override);
         cr_assert_eq(tp_config_resolve(c, v2), TPUCL_INVALID_CONFIG);
         cr_assert(strstr(tpucl_last_error()->message, bad[i].message), "%s",
                   tpucl_last_error()->message);
+        tp_config_destroy(c);
+    }
+    const struct {
+        const char *override;
+        int32_t policy, weights;
+    } policies[] = {{"precision=bfloat16", TP_PRECISION_BFLOAT16, TP_CONFIG_BFLOAT16},
+                    {"precision=mixed_bfloat16", TP_PRECISION_MIXED_BFLOAT16, TP_CONFIG_FLOAT32},
+                    {"precision=null", TP_PRECISION_MIXED_BFLOAT16, TP_CONFIG_FLOAT32},
+                    {"precision.weights=bfloat16", TP_PRECISION_MIXED_BFLOAT16, TP_CONFIG_BFLOAT16},
+                    {"precision={\"policy\":\"bfloat16\",\"weights\":\"float32\"}",
+                     TP_PRECISION_BFLOAT16, TP_CONFIG_FLOAT32}};
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        c = expect("{" MINIMAL "}", policies[i].override);
+        cr_assert_eq(tp_config_resolve(c, v2), TPUCL_OK);
+        cr_assert(c->precision.policy == policies[i].policy &&
+                      c->precision.weights == policies[i].weights,
+                  "%s", policies[i].override);
         tp_config_destroy(c);
     }
     c = expect("{" MINIMAL "}", "cross_shard.groups=[[0,2,4,6],[1,3,5,7]]");
