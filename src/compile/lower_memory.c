@@ -382,6 +382,8 @@ tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
         {"cumulative", lower_cumulative},
         {"sort", tp_lower_sort},
         {"top_k", tp_lower_sort},
+        {"attention", tp_lower_attention},
+        {"attention_grad", tp_lower_attention},
         {"replica_id", lower_replica_id},
     };
     const tp_node *node = tp_graph_node(l->fusion->graph, cluster->heads.items[0]);

@@ -68,5 +68,7 @@ tpucl_status tp_lower_add_pairs(tp_lowering *lowering, const tp_cluster *cluster
 
 tpucl_status tp_lower_scatter(tp_lowering *lowering, const tp_cluster *cluster);
 tpucl_status tp_lower_sort(tp_lowering *lowering, const tp_cluster *cluster);
+/* attention and attention_grad. */
+tpucl_status tp_lower_attention(tp_lowering *lowering, const tp_cluster *cluster);
 
 #endif

@@ -303,6 +303,26 @@ tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs,
     return tp_graph_add(graph, "dot_general", inputs, 2, attrs, 5);
 }
 
+tp_node_id tp_op_attention(tp_graph *graph, tp_node_id query, tp_node_id key, tp_node_id value,
+                           tp_node_id mask, const tp_attention_options *options,
+                           const char *precision)
+{
+    const tp_node_id inputs[] = {query, key, value, mask};
+    const tp_attr attrs[] = {tp_attr_float("scale", (float)options->scale),
+                             tp_attr_int("causal", options->is_causal),
+                             tp_attr_int("window", options->window),
+                             tp_attr_float("dropout", (float)options->dropout),
+                             tp_attr_int("stream", options->stream),
+                             tp_attr_text("precision", precision)};
+    const tp_node_id all =
+        tp_graph_add(graph, "attention", inputs, mask == TP_NO_NODE ? 3 : 4, attrs, 6);
+    if (!is_node(graph, all)) return TP_NO_NODE;
+    const int64_t start[4] = {0};
+    tp_shape seen = graph->nodes[all].shape;
+    seen.dims[3] -= 2; /* the statistics */
+    return tp_op_slice(graph, all, start, seen.dims, NULL);
+}
+
 tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const char *precision)
 {
     tp_dot_dims dims = {.contract_count = 1};

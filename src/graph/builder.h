@@ -179,6 +179,21 @@ typedef struct tp_dot_dims {
 /* Result: batch dims, then what is left of lhs, then what is left of rhs. */
 tp_node_id tp_op_dot_general(tp_graph *graph, tp_node_id lhs, tp_node_id rhs,
                              const tp_dot_dims *dims, const char *precision);
+typedef struct tp_attention_options {
+    double scale;   /* of the scores */
+    bool is_causal; /* query i sees keys up to i */
+    int64_t window; /* query i sees keys nearer than this; 0: all */
+    double dropout; /* share of the probabilities that are dropped */
+    int64_t stream; /* of its random numbers */
+} tp_attention_options;
+
+/* f32 [batch, queries, heads, width]: softmax(scale query . key) . value of query [batch, queries, heads,
+ * depth], key [batch, keys, shared, depth], value [batch, keys, shared, width] without a matrix of
+ * queries x keys; `shared` divides `heads`, neighbours share. mask: pred, broadcasts to [batch, heads,
+ * queries, keys] (the last as it is), TP_NO_NODE: all. A query that may see nothing sees zeros. */
+tp_node_id tp_op_attention(tp_graph *graph, tp_node_id query, tp_node_id key, tp_node_id value,
+                           tp_node_id mask, const tp_attention_options *options,
+                           const char *precision);
 /* [..., k] x [k, n]: contracts the last axis of lhs with the first of rhs. */
 tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const char *precision);
 /* x [images, h, w, ci] with w [kh, kw, ci, co] gives [images, oh, ow, co]. */

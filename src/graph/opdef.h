@@ -18,7 +18,8 @@ typedef enum tp_op_class {
                         element of some input */
     TP_OP_REDUCE,  /* VPU reduction over attr `axes` by attr `kind` */
     TP_OP_WINDOW,  /* reduce_window and its gradients */
-    TP_OP_MEMORY,  /* gather, scatter, dynamic slices, cumulative, sort: own kernels over memory */
+    TP_OP_MEMORY,  /* gather, scatter, dynamic slices, cumulative, sort, attention: own kernels over
+                       memory */
     TP_OP_MXU,     /* dot_general, convolution and its gradients */
     TP_OP_COLLECTIVE, /* all_reduce, all_gather, reduce_scatter, collective_permute */
     TP_OP_LOOP        /* loop_slice and its kin: where values enter and leave a loop */

@@ -2,6 +2,7 @@
  * The list of all ops, in the order of docs/ops.md. A new family is an include and a row. */
 #include "ops/registry.h"
 
+#include "ops/op_attention.h"
 #include "ops/op_collective.h"
 #include "ops/op_conv.h"
 #include "ops/op_cumulative.h"
@@ -28,8 +29,9 @@ static const tp_opdef *const all_ops[] = {
     TP_SHAPE_OPS(ROW)       /* op_shape.c, op_shape_cut.c */
     ROW(dot_general)        /* op_dot.c */
     ROW(convolution) ROW(convolution_input_grad) ROW(convolution_filter_grad) /* op_conv.c */
-    ROW(reduce) ROW(argmax) ROW(argmin)                                       /* op_reduce.c */
-    ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad)        /* op_window.c */
+    ROW(attention) ROW(attention_grad)  /* op_attention.c, op_attention_grad.c */
+    ROW(reduce) ROW(argmax) ROW(argmin) /* op_reduce.c */
+    ROW(reduce_window) ROW(select_and_scatter) ROW(reduce_window_grad) /* op_window.c */
     ROW(gather) ROW(scatter)                     /* op_gather.c, op_scatter.c */
     ROW(dynamic_slice) ROW(dynamic_update_slice) /* op_dynamic.c */
     ROW(cumulative)                              /* op_cumulative.c */

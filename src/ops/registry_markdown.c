@@ -21,7 +21,9 @@ static const struct {
     {TP_OP_REDUCE, "Reductions", "In the VPU's order of summation, see docs/precision.md."},
     {TP_OP_WINDOW, "Windows", "In rising row-major order within each window."},
     {TP_OP_MEMORY, "Memory and order",
-     "Values go where indices or an order say; what is combined is so in rising order."},
+     "Values go where indices or an order say; what is combined is so in rising order. Attention "
+     "has an "
+     "order of its own, see docs/precision.md."},
     {TP_OP_MXU, "MXU",
      "Operands f32 or bf16, results f32, in the MXU's order of summation, see docs/precision.md."},
     {TP_OP_COLLECTIVE, "Across cores", "By the balanced tree over core ids."},

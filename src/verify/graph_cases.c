@@ -187,6 +187,36 @@ static tpucl_status build_memory(tp_graph **out_graph)
     return finish(g, out_graph);
 }
 
+/* Attention over more than a block of keys and its gradient, in both precisions. */
+static tpucl_status build_attention(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_node_id in[] = {tp_graph_add_input(g, "q", TP_F32, shape_of(4, 2, 75, 4, 20)),
+                             tp_graph_add_input(g, "k", TP_F32, shape_of(4, 2, 135, 2, 20)),
+                             tp_graph_add_input(g, "v", TP_F32, shape_of(4, 2, 135, 2, 9))};
+    const tp_node_id m = tp_graph_add_input(g, "m", TP_F32, shape_of(4, 2, 1, 75, 135));
+    const tp_node_id mask = tp_op_compare(g, "GT", m, tp_op_scalar(g, TP_F32, -0.5));
+    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        const tp_attention_options options = {
+            .scale = 0.2, .is_causal = is_bf16, .dropout = is_bf16 ? 0.25 : 0, .stream = 1};
+        tp_node_id x[3], gradients[3];
+        for (int i = 0; i < 3; i++)
+            x[i] = tp_op_convert(g, in[i], is_bf16 ? TP_BF16 : TP_F32);
+        const tp_node_id seen =
+            tp_op_attention(g, x[0], x[1], x[2], mask, &options, is_bf16 ? "default" : "f32");
+        tp_graph_gradients(g, tp_op_reduce(g, tp_op_multiply(g, seen, seen), "add", NULL, 0), in, 3,
+                           gradients);
+        const char *tag = is_bf16 ? "bf16" : "f32";
+        const tp_node_id outputs[] = {seen, gradients[0], gradients[1], gradients[2]};
+        for (int i = 0; i < 4; i++) {
+            const char *name = tp_arena_printf(g->arena, "%s %d", tag, i);
+            if (name) tp_graph_add_output(g, name, outputs[i]);
+        }
+    }
+    return finish(g, out_graph);
+}
+
 static tpucl_status build_order(tp_graph **out_graph)
 {
     static const int64_t box[] = {3, 9};
@@ -460,6 +490,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"losses", build_losses, 2, 0, 1, false, false},
         {"metrics", build_metrics, 3, 0, 1, false, false},
         {"order", build_order, 2, 0, 1, true, false},
+        {"attention", build_attention, 2, 0, 1, false, false},
         {"collectives", build_collectives, 3, 2, 1, true, false},
         {"loops", build_loop, 3, 2, 2, false, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
