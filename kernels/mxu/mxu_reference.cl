@@ -58,7 +58,8 @@ kernel void mxu_reference(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, 
     const uint n = get_global_id(0), m = get_global_id(1);
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
     if (n >= size_n || m >= size_m) return;
-    global const mxu_a_t *a_ptr = TP_AT(a, place.core) + place.entry * a_stride_batch;
+    global const mxu_a_t *a_ptr =
+        TP_AT(a, place.core) + place.entry * a_stride_batch + mxu_group_channel(n);
     global const mxu_b_t *b_ptr = TP_AT(b, place.core) + place.entry * b_stride_batch;
     float sum = 0.0f;
     for (uint pass = 0; pass < MXU_PASSES; pass++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on OpenBLAS. Convolutions gather patches of some images at a time into columns (im2col) and
- * multiply; the input gradient multiplies first and adds the columns back (col2im).
+ * multiply; the input gradient multiplies first and adds the columns back (col2im). Groups of channels are
+ * gathered and multiplied one by one.
  */
 #include <string.h>
 #include "baseline/cpu_internal.h"
@@ -24,7 +25,7 @@ static bool conv_kind_of(const tp_node *node, tp_conv_kind *out_kind)
 
 static int64_t patch_elems(const tp_conv_geometry *g)
 {
-    return g->kernel_h * g->kernel_w * g->in_c;
+    return g->kernel_h * g->kernel_w * (g->in_c / g->groups);
 }
 
 static int64_t images_at_once(const tp_conv_geometry *g)
@@ -51,9 +52,10 @@ int64_t tp_cpu_column_elems(const tp_graph *graph, const tp_node *node)
 
 typedef struct patches {
     const tp_conv_geometry *g;
-    const float *images; /* of the chunk, [image, iy, ix, ci] */
-    float *columns;      /* [image, oy, ox][ky, kx, ci] */
-    float *sums;         /* col2im: images to add to */
+    int64_t first, channels; /* of the group, in the images */
+    const float *images;     /* of the chunk, [image, iy, ix, ci] */
+    float *columns;          /* [image, oy, ox][ky, kx, ci of the group] */
+    float *sums;             /* col2im: images to add to */
 } patches;
 
 /* The pixel under kernel cell (ky, kx) of output (oy, ox), or -1 in the padding. */
@@ -75,12 +77,13 @@ static tpucl_status gather_rows(void *user, size_t begin, size_t end, int worker
         float *to = p->columns + row * g->out_w * patch_elems(g);
         for (int64_t ox = 0; ox < g->out_w; ox++)
             for (int64_t ky = 0; ky < g->kernel_h; ky++)
-                for (int64_t kx = 0; kx < g->kernel_w; kx++, to += g->in_c) {
+                for (int64_t kx = 0; kx < g->kernel_w; kx++, to += p->channels) {
                     int64_t pixel = pixel_at(g, row % g->out_h, ox, ky, kx);
                     if (pixel < 0)
-                        memset(to, 0, (size_t)g->in_c * sizeof *to);
+                        memset(to, 0, (size_t)p->channels * sizeof *to);
                     else
-                        memcpy(to, image + pixel * g->in_c, (size_t)g->in_c * sizeof *to);
+                        memcpy(to, image + pixel * g->in_c + p->first,
+                               (size_t)p->channels * sizeof *to);
                 }
     }
     return TPUCL_OK;
@@ -94,15 +97,79 @@ static tpucl_status scatter_images(void *user, size_t begin, size_t end, int wor
     for (int64_t image = (int64_t)begin; image < (int64_t)end; image++) {
         float *sums = p->sums + image * g->in_h * g->in_w * g->in_c;
         const float *from = p->columns + image * g->out_h * g->out_w * patch_elems(g);
-        memset(sums, 0, (size_t)(g->in_h * g->in_w * g->in_c) * sizeof *sums);
+        if (p->first == 0) memset(sums, 0, (size_t)(g->in_h * g->in_w * g->in_c) * sizeof *sums);
         for (int64_t cell = 0; cell < g->out_h * g->out_w; cell++)
             for (int64_t ky = 0; ky < g->kernel_h; ky++)
-                for (int64_t kx = 0; kx < g->kernel_w; kx++, from += g->in_c) {
+                for (int64_t kx = 0; kx < g->kernel_w; kx++, from += p->channels) {
                     int64_t pixel = pixel_at(g, cell / g->out_w, cell % g->out_w, ky, kx);
-                    for (int64_t c = 0; pixel >= 0 && c < g->in_c; c++)
-                        sums[pixel * g->in_c + c] += from[c];
+                    for (int64_t c = 0; pixel >= 0 && c < p->channels; c++)
+                        sums[pixel * g->in_c + p->first + c] += from[c];
                 }
     }
+    return TPUCL_OK;
+}
+
+/* Images `image` .. `image` + `count` - 1, one group. */
+typedef struct conv_part {
+    const tp_conv_geometry *g;
+    tp_conv_kind kind;
+    int64_t image, count, group;
+} conv_part;
+
+static tpucl_status run_part(tp_cpu_runner *runner, const conv_part *part, const float *first,
+                             const float *second, float *out)
+{
+    const tp_conv_geometry *g = part->g;
+    const int64_t own_in = g->in_c / g->groups, own_out = g->out_c / g->groups;
+    const int64_t pixels = g->out_h * g->out_w, rows = part->count * pixels, k = patch_elems(g);
+    const int64_t in_at = part->image * g->in_h * g->in_w * g->in_c;
+    const int64_t out_at = part->image * pixels * g->out_c + part->group * own_out;
+    patches p = {g, part->group * own_in, own_in, NULL, runner->columns, NULL};
+    if (part->kind == TP_CONV_INPUT_GRAD) {
+        tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
+                                                            .transpose_b = true,
+                                                            .m = rows,
+                                                            .n = k,
+                                                            .k = own_out,
+                                                            .a = first + out_at,
+                                                            .lda = g->out_c,
+                                                            .b = second + part->group * own_out,
+                                                            .ldb = g->out_c,
+                                                            .beta = 0,
+                                                            .c = runner->columns,
+                                                            .ldc = k});
+        p.sums = out + in_at;
+        return tp_pool_parallel_for(runner->pool, (size_t)part->count, 1, scatter_images, &p);
+    }
+    p.images = first + in_at;
+    TP_TRY(
+        tp_pool_parallel_for(runner->pool, (size_t)(part->count * g->out_h), 4, gather_rows, &p));
+    if (part->kind == TP_CONV_FORWARD)
+        tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
+                                                            .transpose_b = false,
+                                                            .m = rows,
+                                                            .n = own_out,
+                                                            .k = k,
+                                                            .a = runner->columns,
+                                                            .lda = k,
+                                                            .b = second + part->group * own_out,
+                                                            .ldb = g->out_c,
+                                                            .beta = 0,
+                                                            .c = out + out_at,
+                                                            .ldc = g->out_c});
+    else
+        tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = true,
+                                                            .transpose_b = false,
+                                                            .m = k,
+                                                            .n = own_out,
+                                                            .k = rows,
+                                                            .a = runner->columns,
+                                                            .lda = k,
+                                                            .b = second + out_at,
+                                                            .ldb = g->out_c,
+                                                            .beta = part->image ? 1 : 0,
+                                                            .c = out + part->group * own_out,
+                                                            .ldc = g->out_c});
     return TPUCL_OK;
 }
 
@@ -111,59 +178,13 @@ static tpucl_status run_conv(tp_cpu_runner *runner, tp_node_id id, tp_conv_kind 
     const tp_node *node = tp_cpu_node(runner, id);
     tp_conv_geometry g;
     TP_TRY(read_conv(runner->graph, node, kind, &g));
-    const float *first = runner->values[node->inputs[0]].data;
-    const float *second = runner->values[node->inputs[1]].data;
-    float *out = runner->values[id].data;
-    int64_t chunk = images_at_once(&g), k = patch_elems(&g), pixels = g.out_h * g.out_w;
-    int64_t in_image = g.in_h * g.in_w * g.in_c, out_image = pixels * g.out_c;
-    for (int64_t i = 0; i < g.images; i += chunk) {
-        int64_t count = g.images - i < chunk ? g.images - i : chunk, rows = count * pixels;
-        patches p = {&g, NULL, runner->columns, NULL};
-        if (kind == TP_CONV_INPUT_GRAD) {
-            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
-                                                                .transpose_b = true,
-                                                                .m = rows,
-                                                                .n = k,
-                                                                .k = g.out_c,
-                                                                .a = first + i * out_image,
-                                                                .lda = g.out_c,
-                                                                .b = second,
-                                                                .ldb = g.out_c,
-                                                                .beta = 0,
-                                                                .c = runner->columns,
-                                                                .ldc = k});
-            p.sums = out + i * in_image;
-            TP_TRY(tp_pool_parallel_for(runner->pool, (size_t)count, 1, scatter_images, &p));
-            continue;
-        }
-        p.images = first + i * in_image;
-        TP_TRY(tp_pool_parallel_for(runner->pool, (size_t)(count * g.out_h), 4, gather_rows, &p));
-        if (kind == TP_CONV_FORWARD)
-            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = false,
-                                                                .transpose_b = false,
-                                                                .m = rows,
-                                                                .n = g.out_c,
-                                                                .k = k,
-                                                                .a = runner->columns,
-                                                                .lda = k,
-                                                                .b = second,
-                                                                .ldb = g.out_c,
-                                                                .beta = 0,
-                                                                .c = out + i * out_image,
-                                                                .ldc = g.out_c});
-        else
-            tp_openblas_sgemm(runner->blas, &(tp_openblas_gemm){.transpose_a = true,
-                                                                .transpose_b = false,
-                                                                .m = k,
-                                                                .n = g.out_c,
-                                                                .k = rows,
-                                                                .a = runner->columns,
-                                                                .lda = k,
-                                                                .b = second + i * out_image,
-                                                                .ldb = g.out_c,
-                                                                .beta = i ? 1 : 0,
-                                                                .c = out,
-                                                                .ldc = g.out_c});
+    const int64_t chunk = images_at_once(&g);
+    conv_part part = {.g = &g, .kind = kind};
+    for (part.image = 0; part.image < g.images; part.image += chunk) {
+        part.count = g.images - part.image < chunk ? g.images - part.image : chunk;
+        for (part.group = 0; part.group < g.groups; part.group++)
+            TP_TRY(run_part(runner, &part, runner->values[node->inputs[0]].data,
+                            runner->values[node->inputs[1]].data, runner->values[id].data));
     }
     return TPUCL_OK;
 }

@@ -19,6 +19,7 @@ typedef struct graph_pass {
 
 static const graph_pass graph_passes[] = {
     {"collective", tp_pass_collective},
+    {"groups", tp_pass_groups},
     {"canonical", tp_pass_canonical},
     {"layout", tp_pass_layout},
 };

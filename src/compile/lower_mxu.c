@@ -137,7 +137,8 @@ static tpucl_status fill_problem(tp_lowering *l, const tp_cluster *cluster, tp_m
                             .pad_top = g.pad_top,
                             .pad_left = g.pad_left,
                             .dilation_h = g.dilation_h,
-                            .dilation_w = g.dilation_w};
+                            .dilation_w = g.dilation_w,
+                            .groups = g.groups};
     return TPUCL_OK;
 }
 

@@ -14,6 +14,8 @@
 
 /* Collectives in terms of all_reduce and replica_id. */
 tpucl_status tp_pass_collective(const tp_graph *graph, tp_graph **out_graph);
+/* Convolutions of few groups with many channels each as one convolution a group. */
+tpucl_status tp_pass_groups(const tp_graph *graph, tp_graph **out_graph);
 /* Identities that change no bit, equal nodes merged, relu's mask taken from its result. */
 tpucl_status tp_pass_canonical(const tp_graph *graph, tp_graph **out_graph);
 /* Brings operands of products into an order that needs one stride per role, and gives every output,

@@ -330,9 +330,9 @@ tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const c
     return tp_op_dot_general(graph, lhs, rhs, &dims, precision);
 }
 
-/* The attributes of all three ops; out_dilation backs one of them. */
-static void convolution_attrs(const tp_window *window, const char *precision,
-                              int64_t out_dilation[2], tp_attr out_attrs[4])
+/* The attributes of all three ops; out_dilation backs one of them. One group is not written down. */
+static int32_t convolution_attrs(const tp_window *window, const char *precision,
+                                 int64_t out_dilation[2], tp_attr out_attrs[5])
 {
     for (int i = 0; i < 2; ++i)
         out_dilation[i] = window->dilation[i] ? window->dilation[i] : 1;
@@ -340,6 +340,9 @@ static void convolution_attrs(const tp_window *window, const char *precision,
     out_attrs[1] = tp_attr_ints("padding", window->padding, 4);
     out_attrs[2] = tp_attr_ints("rhs_dilation", out_dilation, 2);
     out_attrs[3] = tp_attr_text("precision", precision);
+    if (window->groups == 0 || window->groups == 1) return 4;
+    out_attrs[4] = tp_attr_int("feature_group_count", window->groups);
+    return 5;
 }
 
 tp_node_id tp_op_convolution(tp_graph *graph, tp_node_id x, tp_node_id w, const tp_window *window,
@@ -347,9 +350,9 @@ tp_node_id tp_op_convolution(tp_graph *graph, tp_node_id x, tp_node_id w, const 
 {
     const tp_node_id inputs[] = {x, w};
     int64_t dilation[2];
-    tp_attr attrs[4];
-    convolution_attrs(window, precision, dilation, attrs);
-    return tp_graph_add(graph, "convolution", inputs, 2, attrs, 4);
+    tp_attr attrs[5];
+    const int32_t count = convolution_attrs(window, precision, dilation, attrs);
+    return tp_graph_add(graph, "convolution", inputs, 2, attrs, count);
 }
 
 tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_id w,
@@ -358,10 +361,10 @@ tp_node_id tp_op_convolution_input_grad(tp_graph *graph, tp_node_id d, tp_node_i
 {
     const tp_node_id inputs[] = {d, w};
     int64_t dilation[2];
-    tp_attr attrs[5];
-    convolution_attrs(window, precision, dilation, attrs);
-    attrs[4] = tp_attr_shape("input_dims", &input_shape);
-    return tp_graph_add(graph, "convolution_input_grad", inputs, 2, attrs, 5);
+    tp_attr attrs[6];
+    const int32_t count = convolution_attrs(window, precision, dilation, attrs);
+    attrs[count] = tp_attr_shape("input_dims", &input_shape);
+    return tp_graph_add(graph, "convolution_input_grad", inputs, 2, attrs, count + 1);
 }
 
 tp_node_id tp_op_convolution_filter_grad(tp_graph *graph, tp_node_id x, tp_node_id d,
@@ -370,10 +373,10 @@ tp_node_id tp_op_convolution_filter_grad(tp_graph *graph, tp_node_id x, tp_node_
 {
     const tp_node_id inputs[] = {x, d};
     int64_t dilation[2];
-    tp_attr attrs[5];
-    convolution_attrs(window, precision, dilation, attrs);
-    attrs[4] = tp_attr_shape("filter_dims", &filter_shape);
-    return tp_graph_add(graph, "convolution_filter_grad", inputs, 2, attrs, 5);
+    tp_attr attrs[6];
+    const int32_t count = convolution_attrs(window, precision, dilation, attrs);
+    attrs[count] = tp_attr_shape("filter_dims", &filter_shape);
+    return tp_graph_add(graph, "convolution_filter_grad", inputs, 2, attrs, count + 1);
 }
 
 /* ---- cross-core ---- */

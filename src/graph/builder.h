@@ -116,6 +116,7 @@ typedef struct tp_window {
     int64_t strides[2];
     int64_t padding[4];  /* top, bottom, left, right */
     int64_t dilation[2]; /* convolutions only; 0 reads as 1 */
+    int64_t groups;      /* the same */
 } tp_window;
 
 /* kind add or max; padding takes no part. */
@@ -196,7 +197,7 @@ tp_node_id tp_op_attention(tp_graph *graph, tp_node_id query, tp_node_id key, tp
                            const char *precision);
 /* [..., k] x [k, n]: contracts the last axis of lhs with the first of rhs. */
 tp_node_id tp_op_matmul(tp_graph *graph, tp_node_id lhs, tp_node_id rhs, const char *precision);
-/* x [images, h, w, ci] with w [kh, kw, ci, co] gives [images, oh, ow, co]. */
+/* x [images, h, w, ci] with w [kh, kw, ci / groups, co] gives [images, oh, ow, co]. */
 tp_node_id tp_op_convolution(tp_graph *graph, tp_node_id x, tp_node_id w, const tp_window *window,
                              const char *precision);
 /* d [images, oh, ow, co] with w gives the gradient of x, which has `input_shape`. */

@@ -270,6 +270,33 @@ static tpucl_status expect_shape(const tp_node *node, const char *what, const tp
                    what, a, b);
 }
 
+/* The number of groups; the channels of x and w have to suit it. */
+static tpucl_status read_groups(const tp_node *node, const tp_shape *x, const tp_shape *w,
+                                int64_t *out_groups)
+{
+    const int64_t groups = tp_node_attr_int(node, "feature_group_count", 1);
+    char a[TP_SHAPE_TEXT_MAX], b[TP_SHAPE_TEXT_MAX];
+    tp_shape_format(x, a, sizeof a);
+    tp_shape_format(w, b, sizeof b);
+    if (groups < 1 || groups > MAX_STEP)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%s: feature_group_count is %lld, expected 1 to %lld", node->def->name,
+                       (long long)groups, (long long)MAX_STEP);
+    if (x->dims[3] % groups != 0 || w->dims[3] % groups != 0)
+        return TP_FAIL(
+            TPUCL_INVALID_ARGUMENT,
+            "%s: feature_group_count is %lld, which has to divide the channels of images "
+            "%s and those that filters %s give",
+            node->def->name, (long long)groups, a, b);
+    if (x->dims[3] / groups != w->dims[2])
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "%s: images %s have %lld channels%s, filters %s expect %lld",
+                       node->def->name, a, (long long)(x->dims[3] / groups),
+                       groups > 1 ? " a group" : "", b, (long long)w->dims[2]);
+    *out_groups = groups;
+    return TPUCL_OK;
+}
+
 /* Everything but m, n, k and the result, from the shapes of x and w. */
 static tpucl_status conv_forward(const tp_node *node, const tp_shape *x, const tp_shape *w,
                                  tp_conv_geometry *g)
@@ -287,10 +314,7 @@ static tpucl_status conv_forward(const tp_node *node, const tp_shape *x, const t
                        "%s: images %s and filters %s, expected [images,height,width,channels] and "
                        "[height,width,channels in,channels out]",
                        node->def->name, a, b);
-    if (x->dims[3] != w->dims[2])
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                       "%s: images %s have %lld channels, filters %s expect %lld", node->def->name,
-                       a, (long long)x->dims[3], b, (long long)w->dims[2]);
+    TP_TRY(read_groups(node, x, w, &g->groups));
     g->images = x->dims[0];
     g->in_h = x->dims[1];
     g->in_w = x->dims[2];
@@ -331,12 +355,12 @@ tpucl_status tp_conv_geometry_read(const tp_node *node, tp_conv_kind kind, const
         TP_TRY(expect_shape(node, "the gradient of the result", first, &y));
         g.m = g.images * g.in_h * g.in_w;
         g.n = g.in_c;
-        g.k = g.kernel_h * g.kernel_w * g.out_c;
+        g.k = g.kernel_h * g.kernel_w * (g.out_c / g.groups);
         g.result = *x;
         break;
     case TP_CONV_FILTER_GRAD:
         TP_TRY(expect_shape(node, "the gradient of the result", second, &y));
-        g.m = g.kernel_h * g.kernel_w * g.in_c;
+        g.m = g.kernel_h * g.kernel_w * (g.in_c / g.groups);
         g.n = g.out_c;
         g.k = g.images * g.out_h * g.out_w;
         g.result = *w;
@@ -345,7 +369,7 @@ tpucl_status tp_conv_geometry_read(const tp_node *node, tp_conv_kind kind, const
     default:
         g.m = g.images * g.out_h * g.out_w;
         g.n = g.out_c;
-        g.k = g.kernel_h * g.kernel_w * g.in_c;
+        g.k = g.kernel_h * g.kernel_w * (g.in_c / g.groups);
         g.result = y;
         break;
     }

@@ -8,7 +8,8 @@
  *   dot_general               lhs_batching_dimensions, rhs_batching_dimensions,
  *                             lhs_contracting_dimensions, rhs_contracting_dimensions (any order, paired),
  *                             precision
- *   convolution               window_strides [2], padding [4], rhs_dilation [2], precision
+ *   convolution               window_strides [2], padding [4], rhs_dilation [2], feature_group_count,
+ *                             precision
  *   convolution_input_grad    the same + input_dims [4]: the shape of the gradient
  *   convolution_filter_grad   the same + filter_dims [4]
  *   reduce                    axes, kind: add max min multiply and or
@@ -16,7 +17,7 @@
  *   reduce_window             window_dimensions, window_strides, padding, kind: add max
  *   select_and_scatter        the same without kind
  *   reduce_window_grad    the same without kind + input_dims
- * Absent: strides and dilations are 1, padding is 0, dimension lists are empty, precision is "default".
+ * Absent: strides, dilations and the number of groups are 1, padding is 0, dimension lists are empty, precision is "default".
  * Padding is low, high of each dimension in turn (top, bottom, left, right), never negative.
  */
 #ifndef TP_GRAPH_GEOMETRY_H
@@ -58,13 +59,14 @@ typedef struct tp_dot_geometry {
 tpucl_status tp_dot_geometry_read(const tp_node *node, const tp_shape *lhs, const tp_shape *rhs,
                                   tp_dot_geometry *out_geometry) TPUCL_MUST_CHECK;
 
-/* A convolution of x [images, in_h, in_w, in_c] with w [kernel_h, kernel_w, in_c, out_c], giving
- * y [images, out_h, out_w, out_c]:
+/* A convolution of x [images, in_h, in_w, in_c] with w [kernel_h, kernel_w, in_c / groups, out_c], giving
+ * y [images, out_h, out_w, out_c]. Channel co of y is in group co / (out_c / groups), which has channels
+ * first .. first + in_c / groups - 1 of x:
  *     y[i][oy][ox][co] = sum over ky, kx, ci of
- *         x[i][oy * stride_h + ky * dilation_h - pad_top][...][ci] * w[ky][kx][ci][co]
+ *         x[i][oy * stride_h + ky * dilation_h - pad_top][...][first + ci] * w[ky][kx][ci][co]
  * m, n, k are those of kernel/mxu.h for the node's own product. */
 typedef struct tp_conv_geometry {
-    int64_t images, in_h, in_w, in_c, out_h, out_w, out_c;
+    int64_t images, in_h, in_w, in_c, out_h, out_w, out_c, groups;
     int64_t kernel_h, kernel_w, stride_h, stride_w;
     int64_t pad_top, pad_bottom, pad_left, pad_right, dilation_h, dilation_w;
     int64_t m, n, k;

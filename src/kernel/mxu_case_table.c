@@ -39,6 +39,7 @@
         .kernel_w = kw_, .stride_h = sh_, .stride_w = sw_, .pad_top = pt_, .pad_left = pl_,        \
         .dilation_h = dh_, .dilation_w = dw_                                                       \
     }
+#define IN_GROUPS(groups_) .conv.groups = groups_
 
 static const tp_mxu_case cases[] = {
     DOT("one", BBF, 1, 1, 1, .cores = 1),
@@ -131,6 +132,24 @@ static const tp_mxu_case cases[] = {
          .precision = TP_MXU_F32),
     CONV("conv, highest", FFF, (1, 5, 6, 8, 9, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2,
          .precision = TP_MXU_HIGHEST),
+    CONV("depthwise", BBF, (2, 7, 9, 16, 16, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2,
+         IN_GROUPS(16)),
+    CONV("depthwise, ragged, stride", FBB, (3, 9, 8, 19, 19, 3, 2, 2, 3, 1, 0, 1, 1), 0, 1,
+         .cores = 2, IN_GROUPS(19)),
+    CONV("depthwise, large and dilated", BBF, (1, 13, 14, 17, 17, 12, 11, 1, 1, 6, 11, 1, 2), 5, 11,
+         .cores = 2, IN_GROUPS(17)),
+    CONV("depthwise of big images", BBF, (1, 96, 88, 18, 18, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1,
+         .cores = 2, IN_GROUPS(18)),
+    CONV("depthwise, NaN and infinity", BBF, (2, 6, 5, 16, 16, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1,
+         .fill = TP_MXU_FILL_NONFINITE, IN_GROUPS(16)),
+    CONV("depthwise, tiny", FFF, (1, 6, 5, 18, 18, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1,
+         .precision = TP_MXU_F32, .fill = TP_MXU_FILL_TINY, IN_GROUPS(18)),
+    CONV("three filters a channel, high", FFF, (1, 6, 7, 7, 21, 2, 3, 1, 2, 0, 1, 1, 1), 1, 1,
+         .cores = 2, .precision = TP_MXU_HIGH, IN_GROUPS(7)),
+    CONV("groups of channels", BBF, (2, 5, 6, 12, 8, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2,
+         IN_GROUPS(4)),
+    CONV("groups of many filters, float32 policy", FFF, (1, 6, 5, 64, 32, 3, 2, 2, 1, 1, 1, 1, 1),
+         1, 0, .cores = 2, .precision = TP_MXU_F32, IN_GROUPS(2)),
 };
 
 const tp_mxu_case *tp_mxu_cases(size_t *out_count)

@@ -32,17 +32,18 @@ static void extents_of_convolution(tp_mxu_problem *problem)
 {
     const tp_mxu_conv *c = &problem->conv;
     const int64_t taps = c->kernel_h * c->kernel_w;
+    const int64_t own_in = c->in_c / tp_mxu_groups(c), own_out = c->out_c / tp_mxu_groups(c);
     problem->batch = 1;
     if (problem->kind == TP_MXU_CONV) {
         problem->m = c->images * c->out_h * c->out_w;
         problem->n = c->out_c;
-        problem->k = taps * c->in_c;
+        problem->k = taps * own_in;
     } else if (problem->kind == TP_MXU_CONV_INPUT_GRAD) {
         problem->m = c->images * c->in_h * c->in_w;
         problem->n = c->in_c;
-        problem->k = taps * c->out_c;
+        problem->k = taps * own_out;
     } else {
-        problem->m = taps * c->in_c;
+        problem->m = taps * own_in;
         problem->n = c->out_c;
         problem->k = c->images * c->out_h * c->out_w;
     }
@@ -91,7 +92,7 @@ int64_t tp_mxu_case_elements(const tp_mxu_problem *problem, int32_t tensor)
         return problem->batch * operand->stride_batch;
     }
     const bool is_filter = tensor == 1 && problem->kind != TP_MXU_CONV_FILTER_GRAD;
-    if (is_filter) return c->kernel_h * c->kernel_w * c->in_c * c->out_c;
+    if (is_filter) return c->kernel_h * c->kernel_w * (c->in_c / tp_mxu_groups(c)) * c->out_c;
     const bool is_input = tensor == 0 && problem->kind != TP_MXU_CONV_INPUT_GRAD;
     return is_input ? c->images * c->in_h * c->in_w * c->in_c
                     : c->images * c->out_h * c->out_w * c->out_c;
@@ -180,30 +181,32 @@ typedef struct meeting {
     int64_t image, oy, ox, ky, kx, iy, ix;
 } meeting;
 
-static void put_meeting(const tp_mxu_problem *p, const void *a, const meeting *at, float *dense)
+static void put_meeting(const tp_mxu_problem *p, const void *a, int64_t group, const meeting *at,
+                        float *dense)
 {
     const tp_mxu_conv *c = &p->conv;
+    const int64_t own_in = c->in_c / tp_mxu_groups(c), own_out = c->out_c / tp_mxu_groups(c);
     const int64_t in_pixel = (at->image * c->in_h + at->iy) * c->in_w + at->ix;
     const int64_t out_pixel = (at->image * c->out_h + at->oy) * c->out_w + at->ox;
     const int64_t tap = at->ky * c->kernel_w + at->kx;
     if (p->kind == TP_MXU_CONV_INPUT_GRAD) {
-        for (int64_t co = 0; co < c->out_c; co++)
-            dense[in_pixel * p->k + tap * c->out_c + co] =
-                element(&p->a, a, out_pixel * c->out_c + co);
+        for (int64_t co = 0; co < own_out; co++)
+            dense[in_pixel * p->k + tap * own_out + co] =
+                element(&p->a, a, out_pixel * c->out_c + group * own_out + co);
         return;
     }
-    for (int64_t ci = 0; ci < c->in_c; ci++) {
-        const float value = element(&p->a, a, in_pixel * c->in_c + ci);
+    for (int64_t ci = 0; ci < own_in; ci++) {
+        const float value = element(&p->a, a, in_pixel * c->in_c + group * own_in + ci);
         if (p->kind == TP_MXU_CONV)
-            dense[out_pixel * p->k + tap * c->in_c + ci] = value;
+            dense[out_pixel * p->k + tap * own_in + ci] = value;
         else
-            dense[(tap * c->in_c + ci) * p->k + out_pixel] = value;
+            dense[(tap * own_in + ci) * p->k + out_pixel] = value;
     }
 }
 
 /* The same for a convolution: goes through the forward convolution's taps, whichever product is
  * wanted, and leaves +0 where no tap falls. */
-static void gather_patches(const tp_mxu_problem *p, const void *a, float *dense)
+static void gather_patches(const tp_mxu_problem *p, const void *a, int64_t group, float *dense)
 {
     const tp_mxu_conv *c = &p->conv;
     const int64_t taps = c->images * c->out_h * c->out_w * c->kernel_h * c->kernel_w;
@@ -217,17 +220,19 @@ static void gather_patches(const tp_mxu_problem *p, const void *a, float *dense)
         at.iy = at.oy * c->stride_h - c->pad_top + at.ky * c->dilation_h;
         at.ix = at.ox * c->stride_w - c->pad_left + at.kx * c->dilation_w;
         if (at.iy >= 0 && at.iy < c->in_h && at.ix >= 0 && at.ix < c->in_w)
-            put_meeting(p, a, &at, dense);
+            put_meeting(p, a, group, &at, dense);
     }
 }
 
+/* z is a batch entry or a group; n counts within it. */
 static int64_t index_b(const tp_mxu_problem *p, int64_t z, int64_t k, int64_t n)
 {
     const tp_mxu_conv *c = &p->conv;
     if (p->kind == TP_MXU_DOT)
         return z * p->b.stride_batch + n * p->b.stride_outer + k * p->b.stride_inner;
-    if (p->kind != TP_MXU_CONV_INPUT_GRAD) return k * c->out_c + n;
-    return (k / c->out_c * c->in_c + n) * c->out_c + k % c->out_c;
+    const int64_t own_in = c->in_c / tp_mxu_groups(c), own_out = c->out_c / tp_mxu_groups(c);
+    if (p->kind != TP_MXU_CONV_INPUT_GRAD) return k * c->out_c + z * own_out + n;
+    return (k / own_out * own_in + n) * c->out_c + z * own_out + k % own_out;
 }
 
 tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, const void *b,
@@ -239,7 +244,9 @@ tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, co
         [TP_MXU_HIGHEST] = TP_PRECISION_HIGHEST,
         [TP_MXU_F32] = TP_PRECISION_F32,
     };
-    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    const bool is_dot = problem->kind == TP_MXU_DOT;
+    const int64_t parts = is_dot ? problem->batch : tp_mxu_groups(&problem->conv);
+    const int64_t m = problem->m, n = is_dot ? problem->n : problem->n / parts, k = problem->k;
     tpucl_status status = TPUCL_OK;
     float *dense_a = tp_alloc_array((size_t)(m * k), sizeof *dense_a);
     float *dense_b = tp_alloc_array((size_t)(k * n), sizeof *dense_b);
@@ -248,11 +255,11 @@ tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, co
         status = TPUCL_OUT_OF_MEMORY;
         goto done;
     }
-    for (int64_t z = 0; z < problem->batch; z++) {
-        if (problem->kind == TP_MXU_DOT)
+    for (int64_t z = 0; z < parts; z++) {
+        if (is_dot)
             gather_array(problem, a, z, dense_a);
         else
-            gather_patches(problem, a, dense_a);
+            gather_patches(problem, a, z, dense_a);
         for (int64_t i = 0; i < k * n; i++)
             dense_b[i] = element(&problem->b, b, index_b(problem, z, i / n, i % n));
         TP_TRY_GOTO(
@@ -260,10 +267,11 @@ tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, co
             tp_mxu_matmul(precisions[problem->precision], m, n, k, dense_a, dense_b, dense_c),
             done);
         for (int64_t i = 0; i < m * n; i++) {
+            const int64_t at = is_dot ? z * m * n + i : i / n * problem->n + z * n + i % n;
             if (problem->c_dtype == TP_BF16)
-                ((uint16_t *)out_c)[z * m * n + i] = tp_bf16_from_f32(dense_c[i]);
+                ((uint16_t *)out_c)[at] = tp_bf16_from_f32(dense_c[i]);
             else
-                ((float *)out_c)[z * m * n + i] = dense_c[i];
+                ((float *)out_c)[at] = dense_c[i];
         }
     }
 done:

@@ -6,13 +6,15 @@
 #include <string.h>
 
 static const tp_mxu_variant *const variants[] = {
-    &tp_mxu_variant_library, &tp_mxu_variant_pairs,  &tp_mxu_variant_register,
-    &tp_mxu_variant_local,   &tp_mxu_variant_direct, &tp_mxu_variant_reference,
+    &tp_mxu_variant_library,   &tp_mxu_variant_pairs,  &tp_mxu_variant_register,
+    &tp_mxu_variant_local,     &tp_mxu_variant_direct, &tp_mxu_variant_grouped,
+    &tp_mxu_variant_reference,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
 
 static const char *const variant_names[VARIANT_COUNT + 1] = {
-    "clblast_sgemm", "mxu_pairs", "mxu_register", "mxu_local", "mxu_direct", "mxu_reference", NULL,
+    "clblast_sgemm", "mxu_pairs",   "mxu_register",  "mxu_local",
+    "mxu_direct",    "mxu_grouped", "mxu_reference", NULL,
 };
 
 const char *const *tp_mxu_variant_names(void)
@@ -71,13 +73,19 @@ static tpucl_status check_convolution(const tp_mxu_problem *problem, const char 
     const double in = (double)c->images * (double)c->in_h * (double)c->in_w;
     const double out = (double)c->images * (double)c->out_h * (double)c->out_w;
     const double taps = (double)c->kernel_h * (double)c->kernel_w;
-    double m = out, n = (double)c->out_c, k = taps * (double)c->in_c;
+    const int64_t groups = tp_mxu_groups(c);
+    if (c->in_c % groups != 0 || c->out_c % groups != 0)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "product '%s': %lld groups do not divide %lld and %lld channels", label,
+                       (long long)groups, (long long)c->in_c, (long long)c->out_c);
+    const double own_in = (double)(c->in_c / groups), own_out = (double)(c->out_c / groups);
+    double m = out, n = (double)c->out_c, k = taps * own_in;
     if (problem->kind == TP_MXU_CONV_INPUT_GRAD) {
         m = in;
         n = (double)c->in_c;
-        k = taps * (double)c->out_c;
+        k = taps * own_out;
     } else if (problem->kind == TP_MXU_CONV_FILTER_GRAD) {
-        m = taps * (double)c->in_c;
+        m = taps * own_in;
         n = (double)c->out_c;
         k = out;
     }
@@ -140,11 +148,15 @@ tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_c
     memset(out_plan, 0, sizeof *out_plan);
     tp_mxu_builder builder = {problem, caps, scratch_base, arena, out_plan};
     const char *forced = allow == NULL ? NULL : allow->forced;
+    const bool has_groups = problem->kind != TP_MXU_DOT && tp_mxu_groups(&problem->conv) > 1;
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
         const tp_mxu_variant *variant = variants[i];
         const char *reason = NULL;
         if (forced != NULL && strcmp(forced, variant->name) != 0) continue;
-        TP_TRY(variant->decline(&builder, forced != NULL, &reason));
+        if (has_groups && !variant->takes_groups)
+            reason = "it does not take groups of channels";
+        else
+            TP_TRY(variant->decline(&builder, forced != NULL, &reason));
         if (reason == NULL && allow != NULL && allow->is_allowed != NULL &&
             !allow->is_allowed(allow->user, variant->name, problem))
             reason = "it did not reproduce the reference bits on this device";

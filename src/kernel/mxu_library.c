@@ -128,4 +128,5 @@ static tpucl_status plan(tp_mxu_builder *builder)
     return TPUCL_OK;
 }
 
-const tp_mxu_variant tp_mxu_variant_library = {"clblast_sgemm", decline, plan};
+const tp_mxu_variant tp_mxu_variant_library = {
+    .name = "clblast_sgemm", .decline = decline, .plan = plan};

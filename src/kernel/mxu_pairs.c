@@ -66,4 +66,4 @@ static tpucl_status plan(tp_mxu_builder *builder)
     return tp_mxu_add_product(builder, launch, problem->a_tensor, b, t.panel_bytes);
 }
 
-const tp_mxu_variant tp_mxu_variant_pairs = {"mxu_pairs", decline, plan};
+const tp_mxu_variant tp_mxu_variant_pairs = {.name = "mxu_pairs", .decline = decline, .plan = plan};

@@ -113,12 +113,12 @@ const char *tp_mxu_options(const tp_mxu_builder *builder, bool is_split)
             " -DCONV_IN_H=%lld -DCONV_IN_W=%lld -DCONV_IN_C=%lld -DCONV_OUT_H=%lld"
             " -DCONV_OUT_W=%lld -DCONV_OUT_C=%lld -DCONV_KERNEL_H=%lld -DCONV_KERNEL_W=%lld"
             " -DCONV_STRIDE_H=%lld -DCONV_STRIDE_W=%lld -DCONV_PAD_TOP=%lld -DCONV_PAD_LEFT=%lld"
-            " -DCONV_DILATION_H=%lld -DCONV_DILATION_W=%lld",
+            " -DCONV_DILATION_H=%lld -DCONV_DILATION_W=%lld -DCONV_GROUPS=%lld",
             (long long)c->in_h, (long long)c->in_w, (long long)c->in_c, (long long)c->out_h,
             (long long)c->out_w, (long long)c->out_c, (long long)c->kernel_h,
             (long long)c->kernel_w, (long long)c->stride_h, (long long)c->stride_w,
             (long long)c->pad_top, (long long)c->pad_left, (long long)c->dilation_h,
-            (long long)c->dilation_w);
+            (long long)c->dilation_w, (long long)tp_mxu_groups(c));
         if (geometry == NULL) return NULL;
     }
     return tp_arena_printf(builder->arena,

@@ -18,6 +18,7 @@ typedef struct tp_mxu_builder {
 
 typedef struct tp_mxu_variant {
     const char *name;
+    bool takes_groups; /* convolutions of several groups, too: those that do not never see one */
     /* Sets *out_reason to why it cannot run the problem, or (unless `is_forced`) why others do it
      * better; leaves it NULL when it accepts. Fails only for lack of memory. */
     tpucl_status (*decline)(const tp_mxu_builder *builder, bool is_forced, const char **out_reason);
@@ -25,7 +26,7 @@ typedef struct tp_mxu_variant {
 } tp_mxu_variant;
 
 extern const tp_mxu_variant tp_mxu_variant_library, tp_mxu_variant_pairs, tp_mxu_variant_register,
-    tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_reference;
+    tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_grouped, tp_mxu_variant_reference;
 
 #define TP_MXU_K_CHUNK 128
 #define TP_MXU_K_BLOCK 8192

@@ -282,4 +282,5 @@ static tpucl_status plan(tp_mxu_builder *builder)
     return tp_mxu_add_product(builder, launch, a, b, t.panel_is_packed ? 16 : t.panel_bytes);
 }
 
-const tp_mxu_variant tp_mxu_variant_register = {"mxu_register", decline, plan};
+const tp_mxu_variant tp_mxu_variant_register = {
+    .name = "mxu_register", .decline = decline, .plan = plan};

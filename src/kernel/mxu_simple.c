@@ -89,7 +89,8 @@ static tpucl_status plan_local(tp_mxu_builder *builder)
                               local_bytes(problem));
 }
 
-const tp_mxu_variant tp_mxu_variant_local = {"mxu_local", decline_local, plan_local};
+const tp_mxu_variant tp_mxu_variant_local = {
+    .name = "mxu_local", .decline = decline_local, .plan = plan_local};
 
 /* ---- direct ---- */
 
@@ -124,7 +125,8 @@ static tpucl_status plan_direct(tp_mxu_builder *builder)
     return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor, 16);
 }
 
-const tp_mxu_variant tp_mxu_variant_direct = {"mxu_direct", decline_direct, plan_direct};
+const tp_mxu_variant tp_mxu_variant_direct = {
+    .name = "mxu_direct", .decline = decline_direct, .plan = plan_direct};
 
 /* ---- reference: passes and blocks are loops in the kernel, so it is never split ---- */
 
@@ -152,5 +154,7 @@ static tpucl_status plan_reference(tp_mxu_builder *builder)
     return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor, 16);
 }
 
-const tp_mxu_variant tp_mxu_variant_reference = {"mxu_reference", decline_reference,
-                                                 plan_reference};
+const tp_mxu_variant tp_mxu_variant_reference = {.name = "mxu_reference",
+                                                 .takes_groups = true,
+                                                 .decline = decline_reference,
+                                                 .plan = plan_reference};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv2D: activation(x * kernel + bias), images NHWC, kernel [height, width, channels / groups, filters].
- * Each of several groups is a convolution of its own, of its channels with its filters.
  */
 #include "model/layer.h"
 
@@ -76,36 +75,6 @@ static bool infer(tp_layer *layer, tp_problems *problems)
                                (const int64_t[]){windows->out[0], windows->out[1], conv->filters});
 }
 
-/* Elements group * size .. group * size + size - 1 of the last axis of four. */
-static tp_node_id part_of(tp_graph *graph, tp_node_id x, int64_t group, int64_t size)
-{
-    const tp_shape shape = tp_graph_node(graph, x)->shape;
-    int64_t start[4] = {0, 0, 0, group * size}, limit[4];
-    for (int i = 0; i < 3; i++)
-        limit[i] = shape.dims[i];
-    limit[3] = start[3] + size;
-    return tp_op_slice(graph, x, start, limit, NULL);
-}
-
-static tp_node_id convolve(tp_layer_context *context, const tp_layer *layer, tp_node_id x,
-                           tp_node_id kernel)
-{
-    const conv2d_args *conv = layer->args;
-    const tp_window window = tp_layer_window(&conv->windows);
-    tp_graph *graph = context->graph;
-    if (conv->groups == 1 || graph->has_failed)
-        return tp_op_convolution(graph, x, kernel, &window, context->precision);
-    tp_node_id *parts = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)conv->groups);
-    if (!parts) return tp_graph_keep_error(graph);
-    const int64_t channels = tp_layer_input(layer, 0)->dims[2] / conv->groups;
-    for (int64_t i = 0; i < conv->groups && !graph->has_failed; i++) {
-        const tp_node_id images = part_of(graph, x, i, channels);
-        const tp_node_id filters = part_of(graph, kernel, i, conv->filters / conv->groups);
-        parts[i] = tp_op_convolution(graph, images, filters, &window, context->precision);
-    }
-    return tp_op_concatenate(graph, parts, (int32_t)conv->groups, 3);
-}
-
 static void build(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
                   tp_node_id *outputs)
 {
@@ -113,7 +82,10 @@ static void build(tp_layer_context *context, const tp_layer *layer, const tp_nod
     tp_graph *graph = context->graph;
     const tp_node_id kernel = tp_op_convert(graph, context->variables[0], context->dtype);
     const tp_node_id bias = conv->use_bias ? context->variables[1] : TP_NO_NODE;
-    const tp_node_id product = convolve(context, layer, inputs[0], kernel);
+    tp_window window = tp_layer_window(&conv->windows);
+    window.groups = conv->groups;
+    const tp_node_id product =
+        tp_op_convolution(graph, inputs[0], kernel, &window, context->precision);
     outputs[0] = tp_layer_finish_product(context, product, bias, (tp_activation)conv->activation);
     tp_layer_add_activity(context, &conv->activity_regularizer, outputs[0]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv1D and Conv3D: activation(x * kernel + bias), by the convolution of images. A sequence is an image of
  * width 1. A volume's convolution is one convolution of images for each depth of the kernel, over the slices
- * of the volume that it meets; they are added in f32 in rising depth. Groups are convolved one by one.
+ * of the volume that it meets; they are added in f32 in rising depth.
  */
 #include "model/layer.h"
 
@@ -111,36 +111,6 @@ static bool infer3d(tp_layer *layer, tp_problems *problems)
 
 /* ---- nodes ---- */
 
-/* [start, start + count) of one axis. */
-static tp_node_id part_of(tp_graph *graph, tp_node_id x, int axis, int64_t start, int64_t count)
-{
-    if (x == TP_NO_NODE) return x;
-    tp_shape limit = tp_graph_node(graph, x)->shape;
-    int64_t first[TP_MAX_RANK] = {0};
-    if (start == 0 && count == limit.dims[axis]) return x;
-    first[axis] = start;
-    limit.dims[axis] = start + count;
-    return tp_op_slice(graph, x, first, limit.dims, NULL);
-}
-
-/* x: [images, height, width, channels]; kernel: [height, width, channels / groups, filters] */
-static tp_node_id convolve(tp_layer_context *context, const conv_args *conv, tp_node_id x,
-                           tp_node_id kernel, const tp_window *window)
-{
-    tp_graph *graph = context->graph;
-    if (x == TP_NO_NODE || kernel == TP_NO_NODE) return TP_NO_NODE;
-    const int64_t channels = tp_graph_node(graph, kernel)->shape.dims[2];
-    const int64_t filters = conv->filters / conv->groups;
-    tp_node_id *parts = TP_ARENA_NEW_ARRAY(graph->arena, tp_node_id, (size_t)conv->groups);
-    if (!parts) return tp_graph_keep_error(graph);
-    for (int64_t g = 0; g < conv->groups; g++) {
-        const tp_node_id own = part_of(graph, x, 3, g * channels, channels);
-        const tp_node_id own_kernel = part_of(graph, kernel, 3, g * filters, filters);
-        parts[g] = tp_op_convolution(graph, own, own_kernel, window, context->precision);
-    }
-    return conv->groups == 1 ? parts[0] : tp_op_concatenate(graph, parts, (int32_t)conv->groups, 3);
-}
-
 static void finish(tp_layer_context *context, const tp_layer *layer, tp_node_id product,
                    tp_node_id *outputs)
 {
@@ -164,8 +134,10 @@ static void build1d(tp_layer_context *context, const tp_layer *layer, const tp_n
     const tp_node_id x = tp_op_reshape(graph, inputs[0], image);
     const tp_node_id kernel = tp_op_reshape(
         graph, tp_op_convert(graph, context->variables[0], context->dtype), kernel_shape);
-    const tp_window window = tp_layer_window(&conv->windows);
-    finish(context, layer, convolve(context, conv, x, kernel, &window), outputs);
+    tp_window window = tp_layer_window(&conv->windows);
+    window.groups = conv->groups;
+    finish(context, layer, tp_op_convolution(graph, x, kernel, &window, context->precision),
+           outputs);
 }
 
 /* What depth `k` of the kernel meets, as images: [batch * out depth, height, width, channels]. */
@@ -183,6 +155,16 @@ static tp_node_id slices_at(tp_layer_context *context, const tp_layer *layer, tp
                          images);
 }
 
+/* The kernel at depth `k`, [height, width, channels / groups, filters]. */
+static tp_node_id kernel_plane(tp_graph *graph, tp_node_id kernel, int64_t k, tp_shape shape)
+{
+    if (kernel == TP_NO_NODE) return TP_NO_NODE;
+    tp_shape limit = tp_graph_node(graph, kernel)->shape;
+    const int64_t start[5] = {k};
+    limit.dims[0] = k + 1;
+    return tp_op_reshape(graph, tp_op_slice(graph, kernel, start, limit.dims, NULL), shape);
+}
+
 static void build3d(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
                     tp_node_id *outputs)
 {
@@ -196,17 +178,18 @@ static void build3d(tp_layer_context *context, const tp_layer *layer, const tp_n
     const tp_window window = {
         .strides = {windows->strides[1], windows->strides[2]},
         .padding = {windows->pad[2], windows->pad[3], windows->pad[4], windows->pad[5]},
-        .dilation = {windows->dilation[1], windows->dilation[2]}};
+        .dilation = {windows->dilation[1], windows->dilation[2]},
+        .groups = conv->groups};
     const tp_node_id zero = tp_op_scalar(graph, context->dtype, 0);
     const tp_node_id x =
         low[1] || high[1] ? tp_op_pad(graph, inputs[0], zero, low, high, NULL) : inputs[0];
     const tp_node_id kernel = tp_op_convert(graph, context->variables[0], context->dtype);
     tp_node_id sum = TP_NO_NODE;
     for (int64_t k = 0; k < windows->size[0]; k++) {
-        const tp_node_id plane =
-            tp_op_reshape(graph, part_of(graph, kernel, 0, k, 1), kernel_shape);
+        const tp_node_id plane = kernel_plane(graph, kernel, k, kernel_shape);
         const tp_node_id slices = slices_at(context, layer, x, k);
-        const tp_node_id product = convolve(context, conv, slices, plane, &window);
+        const tp_node_id product =
+            tp_op_convolution(graph, slices, plane, &window, context->precision);
         sum = k == 0 ? product : tp_op_add(graph, sum, product);
     }
     finish(context, layer, sum, outputs);

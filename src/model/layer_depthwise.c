@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DepthwiseConv2D and SeparableConv2D over images NHWC. Each channel has filters of its own, so there is no
- * product of matrices in the first part: it is a sum of kernel_h * kernel_w element-wise products of windows
- * of the image with one filter cell, added row by row in f32. Channel c and multiplier m give channel
- * c * depth_multiplier + m, as in Keras.
+ * DepthwiseConv2D and SeparableConv2D over images NHWC. Each channel has filters of its own: channel c and
+ * multiplier m give channel c * depth_multiplier + m, as in Keras.
  */
 #include "model/layer.h"
 
@@ -121,61 +119,21 @@ static bool infer_separable(tp_layer *layer, tp_problems *problems)
 
 /* ---- nodes ---- */
 
-/* Filter cell (row, column) as [channels, multiplier]. */
-static tp_node_id filter_cell(tp_graph *graph, tp_node_id kernel, int64_t row, int64_t column)
-{
-    const tp_shape shape = tp_graph_node(graph, kernel)->shape;
-    const int64_t start[] = {row, column, 0, 0};
-    const int64_t limit[] = {row + 1, column + 1, shape.dims[2], shape.dims[3]};
-    const tp_node_id cell = tp_op_slice(graph, kernel, start, limit, NULL);
-    return tp_op_reshape(graph, cell,
-                         (tp_shape){.rank = 2, .dims = {shape.dims[2], shape.dims[3]}});
-}
-
-/* What all windows have at that cell: [batch, out height, out width, channels, 1]. */
-static tp_node_id image_cell(tp_layer_context *context, const tp_layer *layer, tp_node_id padded,
-                             int64_t row, int64_t column)
-{
-    const tp_layer_windows *windows = &((const depthwise_args *)layer->args)->windows;
-    const int64_t channels = tp_layer_input(layer, 0)->dims[2], cell[2] = {row, column};
-    int64_t start[4] = {0}, limit[4] = {context->batch, 0, 0, channels}, strides[4] = {1, 1, 1, 1};
-    for (int i = 0; i < 2; i++) {
-        start[i + 1] = cell[i] * windows->dilation[i];
-        limit[i + 1] = start[i + 1] + (windows->out[i] - 1) * windows->strides[i] + 1;
-        strides[i + 1] = windows->strides[i];
-    }
-    const tp_node_id part = tp_op_slice(context->graph, padded, start, limit, strides);
-    const tp_shape shape = {
-        .rank = 5, .dims = {context->batch, windows->out[0], windows->out[1], channels, 1}};
-    return tp_op_reshape(context->graph, part, shape);
-}
-
-/* f32 [batch, out height, out width, channels * multiplier] */
+/* f32 [batch, out height, out width, channels * multiplier]: a convolution with a group per channel. The
+ * kernel [.., channels, multiplier] has a convolution's order already. */
 static tp_node_id convolve(tp_layer_context *context, const tp_layer *layer, tp_node_id x)
 {
     const depthwise_args *args = layer->args;
-    const tp_layer_windows *windows = &args->windows;
     tp_graph *graph = context->graph;
-    const int64_t low[] = {0, windows->pad[0], windows->pad[2], 0};
-    const int64_t high[] = {0, windows->pad[1], windows->pad[3], 0};
-    const tp_node_id wide = tp_op_convert(graph, x, TP_F32);
-    const tp_node_id padded =
-        tp_op_pad(graph, wide, tp_op_scalar(graph, TP_F32, 0), low, high, NULL);
-    /* The weights are read as the policy says: rounded to bf16 once. */
-    const tp_node_id rounded = tp_op_convert(graph, context->variables[0], context->dtype);
-    const tp_node_id kernel = tp_op_convert(graph, rounded, TP_F32);
-    tp_node_id sum = TP_NO_NODE;
-    for (int64_t row = 0; row < windows->size[0]; row++)
-        for (int64_t column = 0; column < windows->size[1] && !graph->has_failed; column++) {
-            const tp_node_id cells = image_cell(context, layer, padded, row, column);
-            const tp_node_id product =
-                tp_op_multiply(graph, cells, filter_cell(graph, kernel, row, column));
-            sum = row + column == 0 ? product : tp_op_add(graph, sum, product);
-        }
-    const int64_t channels = tp_layer_input(layer, 0)->dims[2] * args->depth_multiplier;
+    const int64_t channels = tp_layer_input(layer, 0)->dims[2];
     const tp_shape shape = {.rank = 4,
-                            .dims = {context->batch, windows->out[0], windows->out[1], channels}};
-    return tp_op_reshape(graph, sum, shape);
+                            .dims = {args->windows.size[0], args->windows.size[1], 1,
+                                     channels * args->depth_multiplier}};
+    tp_window window = tp_layer_window(&args->windows);
+    window.groups = channels;
+    const tp_node_id kernel = tp_op_convert(graph, context->variables[0], context->dtype);
+    return tp_op_convolution(graph, x, tp_op_reshape(graph, kernel, shape), &window,
+                             context->precision);
 }
 
 static void build_depthwise(tp_layer_context *context, const tp_layer *layer,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution and its two gradients: see op_conv.h. All three are one product whose left operand is a
- * gather of patches: gather_row writes row m of it, +0 where a position does not exist, and the host
+ * Convolution and its two gradients: see op_conv.h. All three are one product a group whose left operand is
+ * a gather of patches: gather_row writes row m of it, +0 where a position does not exist, and the host
  * product of num/mxu.h does the rest, some rows at a time.
  */
 #include "ops/op_conv.h"
 
+#include <string.h>
 #include "core/alloc.h"
 #include "graph/attrs.h"
 #include "graph/builder.h"
@@ -17,6 +18,8 @@
     {"window_strides", TP_ATTR_INTS, true, NULL, "steps between windows, [2], default 1"},         \
         {"padding", TP_ATTR_INTS, true, NULL, "top, bottom, left, right; default 0"},              \
         {"rhs_dilation", TP_ATTR_INTS, true, NULL, "steps between filter cells, [2], default 1"},  \
+        {"feature_group_count", TP_ATTR_INT, true, NULL,                                           \
+         "groups of channels that are convolved by themselves, default 1"},                        \
         TP_PRODUCT_PRECISION_SPEC
 
 static const tp_attr_spec forward_attrs[] = {CONV_SPECS, {0}};
@@ -55,7 +58,8 @@ static tp_window window_of(const tp_conv_geometry *g)
 {
     return (tp_window){.strides = {g->stride_h, g->stride_w},
                        .padding = {g->pad_top, g->pad_bottom, g->pad_left, g->pad_right},
-                       .dilation = {g->dilation_h, g->dilation_w}};
+                       .dilation = {g->dilation_h, g->dilation_w},
+                       .groups = g->groups};
 }
 
 static void gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result, tp_node_id *d_inputs)
@@ -89,8 +93,23 @@ static int64_t position_of(int64_t in, int64_t pad, int64_t cell, int64_t dilati
     return at / stride;
 }
 
-/* Row m of x as patches: [kernel_h][kernel_w][in_c] around result position m. */
-static void gather_patch(const tp_conv_geometry *g, const float *x, int64_t m, float *row)
+/* One group's part of a row of channels: `first` .. `first` + `count` - 1 of `stride`. */
+typedef struct channels {
+    int64_t stride, first, count;
+} channels;
+
+/* Copies the channels of one position, +0 where there is none (`position` below 0). */
+static float *gather_channels(const channels *c, const float *source, int64_t position, float *row)
+{
+    const float *src = position >= 0 ? source + position * c->stride + c->first : NULL;
+    for (int64_t i = 0; i < c->count; i++)
+        *row++ = src ? src[i] : 0.0f;
+    return row;
+}
+
+/* Row m of x as patches: [kernel_h][kernel_w][in_c / groups] around result position m. */
+static void gather_patch(const tp_conv_geometry *g, const channels *c, const float *x, int64_t m,
+                         float *row)
 {
     const int64_t ox = m % g->out_w, oy = m / g->out_w % g->out_h, image = m / g->out_w / g->out_h;
     for (int64_t ky = 0; ky < g->kernel_h; ky++) {
@@ -98,16 +117,14 @@ static void gather_patch(const tp_conv_geometry *g, const float *x, int64_t m, f
         for (int64_t kx = 0; kx < g->kernel_w; kx++) {
             const int64_t ix = ox * g->stride_w + kx * g->dilation_w - g->pad_left;
             const bool exists = iy >= 0 && iy < g->in_h && ix >= 0 && ix < g->in_w;
-            const float *src =
-                exists ? x + ((image * g->in_h + iy) * g->in_w + ix) * g->in_c : NULL;
-            for (int64_t c = 0; c < g->in_c; c++)
-                *row++ = exists ? src[c] : 0.0f;
+            row = gather_channels(c, x, exists ? (image * g->in_h + iy) * g->in_w + ix : -1, row);
         }
     }
 }
 
-/* Row m of dy as seen from input position m: [kernel_h][kernel_w][out_c]. */
-static void gather_result_patch(const tp_conv_geometry *g, const float *dy, int64_t m, float *row)
+/* Row m of dy as seen from input position m: [kernel_h][kernel_w][out_c / groups]. */
+static void gather_result_patch(const tp_conv_geometry *g, const channels *c, const float *dy,
+                                int64_t m, float *row)
 {
     const int64_t ix = m % g->in_w, iy = m / g->in_w % g->in_h, image = m / g->in_w / g->in_h;
     for (int64_t ky = 0; ky < g->kernel_h; ky++) {
@@ -116,53 +133,82 @@ static void gather_result_patch(const tp_conv_geometry *g, const float *dy, int6
             const int64_t ox =
                 position_of(ix, g->pad_left, kx, g->dilation_w, g->stride_w, g->out_w);
             const bool exists = oy >= 0 && ox >= 0;
-            const float *src =
-                exists ? dy + ((image * g->out_h + oy) * g->out_w + ox) * g->out_c : NULL;
-            for (int64_t c = 0; c < g->out_c; c++)
-                *row++ = exists ? src[c] : 0.0f;
+            row =
+                gather_channels(c, dy, exists ? (image * g->out_h + oy) * g->out_w + ox : -1, row);
         }
     }
 }
 
 /* Row m of x as seen from filter cell and channel m: [images][out_h][out_w]. */
-static void gather_filter_row(const tp_conv_geometry *g, const float *x, int64_t m, float *row)
+static void gather_filter_row(const tp_conv_geometry *g, const channels *own, const float *x,
+                              int64_t m, float *row)
 {
-    const int64_t c = m % g->in_c, kx = m / g->in_c % g->kernel_w, ky = m / g->in_c / g->kernel_w;
+    const int64_t kx = m / own->count % g->kernel_w, ky = m / own->count / g->kernel_w;
+    const channels c = {own->stride, own->first + m % own->count, 1};
     for (int64_t image = 0; image < g->images; image++)
         for (int64_t oy = 0; oy < g->out_h; oy++) {
             const int64_t iy = oy * g->stride_h + ky * g->dilation_h - g->pad_top;
             for (int64_t ox = 0; ox < g->out_w; ox++) {
                 const int64_t ix = ox * g->stride_w + kx * g->dilation_w - g->pad_left;
                 const bool exists = iy >= 0 && iy < g->in_h && ix >= 0 && ix < g->in_w;
-                *row++ = exists ? x[((image * g->in_h + iy) * g->in_w + ix) * g->in_c + c] : 0.0f;
+                row = gather_channels(&c, x, exists ? (image * g->in_h + iy) * g->in_w + ix : -1,
+                                      row);
             }
         }
 }
 
-static void gather_row(const tp_conv_geometry *g, tp_conv_kind kind, const float *source, int64_t m,
-                       float *row)
+static void gather_row(const tp_conv_geometry *g, tp_conv_kind kind, int64_t group,
+                       const float *source, int64_t m, float *row)
 {
+    const int64_t stride = kind == TP_CONV_INPUT_GRAD ? g->out_c : g->in_c;
+    const channels own = {stride, group * (stride / g->groups), stride / g->groups};
     if (kind == TP_CONV_FORWARD)
-        gather_patch(g, source, m, row);
+        gather_patch(g, &own, source, m, row);
     else if (kind == TP_CONV_INPUT_GRAD)
-        gather_result_patch(g, source, m, row);
+        gather_result_patch(g, &own, source, m, row);
     else
-        gather_filter_row(g, source, m, row);
+        gather_filter_row(g, &own, source, m, row);
 }
 
-/* B as [k][n]: filters and dy lie so already; the input gradient needs ci and co exchanged. */
-static void load_second(const tp_conv_geometry *g, tp_conv_kind kind, const tp_host_tensor *tensor,
-                        float *b)
+/* A group's B as [k][n / groups]: filters and dy lie so already but for the other groups; the input
+ * gradient needs ci and co exchanged. */
+static void load_second(const tp_conv_geometry *g, tp_conv_kind kind, int64_t group,
+                        const tp_host_tensor *tensor, float *b)
 {
+    const int64_t own_in = g->in_c / g->groups, own_out = g->out_c / g->groups;
+    const int64_t first = group * own_out;
     if (kind != TP_CONV_INPUT_GRAD) {
-        for (int64_t i = 0; i < g->k * g->n; i++)
-            b[i] = tp_host_load(tensor, i);
+        for (int64_t k = 0; k < g->k; k++)
+            for (int64_t co = 0; co < own_out; co++)
+                *b++ = tp_host_load(tensor, k * g->out_c + first + co);
         return;
     }
     for (int64_t cell = 0; cell < g->kernel_h * g->kernel_w; cell++)
-        for (int64_t co = 0; co < g->out_c; co++)
-            for (int64_t ci = 0; ci < g->in_c; ci++)
-                *b++ = tp_host_load(tensor, (cell * g->in_c + ci) * g->out_c + co);
+        for (int64_t co = 0; co < own_out; co++)
+            for (int64_t ci = 0; ci < own_in; ci++)
+                *b++ = tp_host_load(tensor, (cell * own_in + ci) * g->out_c + first + co);
+}
+
+/* Scratch of an evaluation: the gathered operand whole, rows of A, a group's B, the group's results. */
+typedef struct scratch {
+    float *source, *a, *b, *c;
+    int64_t rows;
+} scratch;
+
+static tpucl_status evaluate_group(const tp_conv_geometry *g, tp_conv_kind kind, int64_t group,
+                                   const tp_host_tensor *second, scratch *s, float *out)
+{
+    const int64_t n = g->n / g->groups;
+    load_second(g, kind, group, second, s->b);
+    for (int64_t row = 0; row < g->m; row += s->rows) {
+        const int64_t rows = g->m - row < s->rows ? g->m - row : s->rows;
+        for (int64_t i = 0; i < rows; i++)
+            gather_row(g, kind, group, s->source, row + i, s->a + i * g->k);
+        TP_TRY(tp_mxu_matmul(g->precision, rows, n, g->k, s->a, s->b, s->c));
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(out + (row + i) * g->n + group * n, s->c + i * n, (size_t)n * sizeof *out);
+    }
+    return TPUCL_OK;
 }
 
 static tpucl_status evaluate(const tp_node *node, tp_conv_kind kind, const tp_host_tensor *inputs,
@@ -171,28 +217,24 @@ static tpucl_status evaluate(const tp_node *node, tp_conv_kind kind, const tp_ho
     tp_conv_geometry g;
     TP_TRY(tp_conv_geometry_read(node, kind, &inputs[0].shape, &inputs[1].shape, &g));
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
-    const int64_t step = tp_product_rows_at_once(g.m, g.k);
-    const int64_t source_elems = tp_shape_elems(&inputs[0].shape);
-    float *source = TP_NEW_ARRAY(float, (size_t)source_elems);
-    float *a = TP_NEW_ARRAY(float, (size_t)(step * g.k));
-    float *b = TP_NEW_ARRAY(float, (size_t)(g.k * g.n));
-    if (!source || !a || !b) goto done;
+    const int64_t source_elems = tp_shape_elems(&inputs[0].shape), n = g.n / g.groups;
+    scratch s = {.rows = tp_product_rows_at_once(g.m, g.k)};
+    s.source = TP_NEW_ARRAY(float, (size_t)source_elems);
+    s.a = TP_NEW_ARRAY(float, (size_t)(s.rows * g.k));
+    s.b = TP_NEW_ARRAY(float, (size_t)(g.k * n));
+    s.c = TP_NEW_ARRAY(float, (size_t)(s.rows * n));
+    if (!s.source || !s.a || !s.b || !s.c) goto done;
 
     status = TPUCL_OK;
     for (int64_t i = 0; i < source_elems; i++)
-        source[i] = tp_host_load(&inputs[0], i);
-    load_second(&g, kind, &inputs[1], b);
-    for (int64_t row = 0; row < g.m; row += step) {
-        const int64_t rows = g.m - row < step ? g.m - row : step;
-        for (int64_t i = 0; i < rows; i++)
-            gather_row(&g, kind, source, row + i, a + i * g.k);
-        float *c = (float *)out->data + row * g.n;
-        TP_TRY_GOTO(status, tp_mxu_matmul(g.precision, rows, g.n, g.k, a, b, c), done);
-    }
+        s.source[i] = tp_host_load(&inputs[0], i);
+    for (int64_t group = 0; group < g.groups; group++)
+        TP_TRY_GOTO(status, evaluate_group(&g, kind, group, &inputs[1], &s, out->data), done);
 done:
-    tp_free(source);
-    tp_free(a);
-    tp_free(b);
+    tp_free(s.source);
+    tp_free(s.a);
+    tp_free(s.b);
+    tp_free(s.c);
     return status;
 }
 
@@ -224,7 +266,9 @@ const tp_opdef tp_opdef_convolution = {
     .op_class = TP_OP_MXU,
     .min_inputs = 2,
     .max_inputs = 2,
-    .doc = "Images (NHWC) with filters (HWIO); k runs over filter row, column, input channel; f32.",
+    .doc =
+        "Images (NHWC) with filters (HWIO); k runs over filter row, column, input channel (of the "
+        "group); f32.",
     .attrs = forward_attrs,
     .infer = infer_forward,
     .gradient = gradient,

@@ -49,7 +49,7 @@ static size_t elements(const tp_mxu_problem *p, int32_t tensor)
     if (tensor == 0) return (size_t)(p->kind == TP_MXU_CONV_INPUT_GRAD ? out : in);
     return (size_t)(p->kind == TP_MXU_CONV_FILTER_GRAD
                         ? out
-                        : c->kernel_h * c->kernel_w * c->in_c * c->out_c);
+                        : c->kernel_h * c->kernel_w * c->in_c / tp_mxu_groups(c) * c->out_c);
 }
 
 static tp_dtype dtype_of(const tp_mxu_problem *p, int32_t tensor)

@@ -136,8 +136,8 @@ static tpucl_status build_random(tp_graph **out_graph)
 
 static tpucl_status build_windows(tp_graph **out_graph)
 {
-    const tp_window overlapping = {{3, 2}, {2, 1}, {1, 1, 0, 1}, {0, 0}};
-    const tp_window tiles = {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}};
+    const tp_window overlapping = {.size = {3, 2}, .strides = {2, 1}, .padding = {1, 1, 0, 1}};
+    const tp_window tiles = {.size = {2, 2}, .strides = {2, 2}};
     tp_graph *g = NULL;
     TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     tp_shape image = shape_of(4, 3, 10, 8, 5);
@@ -148,6 +148,42 @@ static tpucl_status build_windows(tp_graph **out_graph)
     tp_graph_add_output(g, "max_tiles", tp_op_reduce_window(g, x, "max", &tiles));
     tp_graph_add_output(g, "scatter", tp_op_select_and_scatter(g, x, d, &tiles));
     tp_graph_add_output(g, "spread", tp_op_reduce_window_grad(g, d, image, &tiles));
+    return finish(g, out_graph);
+}
+
+/* Convolutions of groups and their gradients, for every way in which they are computed: a channel each, several
+ * filters for a channel, few and many channels. */
+static tpucl_status build_groups(tp_graph **out_graph)
+{
+    static const struct {
+        const char *name, *precision;
+        int64_t channels, filters, groups;
+    } rows[] = {{"depthwise", "default", 19, 19, 19},
+                {"multiplier", "f32", 6, 12, 6},
+                {"few channels", "high", 6, 4, 2},
+                {"many channels", "default", 16, 24, 2}};
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const tp_window window = {
+            .strides = {2, 1}, .padding = {1, 1, 0, 2}, .groups = rows[i].groups};
+        const tp_shape x_shape = shape_of(4, 2, 7, 6, rows[i].channels);
+        const tp_shape w_shape =
+            shape_of(4, 3, 3, rows[i].channels / rows[i].groups, rows[i].filters);
+        const tp_node_id x =
+            tp_graph_add_input(g, tp_arena_printf(g->arena, "x%zu", i), TP_F32, x_shape);
+        const tp_node_id w =
+            tp_graph_add_input(g, tp_arena_printf(g->arena, "w%zu", i), TP_F32, w_shape);
+        const tp_node_id y = tp_op_convolution(g, x, w, &window, rows[i].precision);
+        const tp_node_id d = tp_op_add_scalar(g, y, 0.5);
+        tp_graph_add_output(g, rows[i].name, tp_op_maximum(g, d, tp_op_scalar(g, TP_F32, 0)));
+        tp_graph_add_output(
+            g, tp_arena_printf(g->arena, "%s dx", rows[i].name),
+            tp_op_convolution_input_grad(g, d, w, x_shape, &window, rows[i].precision));
+        tp_graph_add_output(
+            g, tp_arena_printf(g->arena, "%s dw", rows[i].name),
+            tp_op_convolution_filter_grad(g, x, d, w_shape, &window, rows[i].precision));
+    }
     return finish(g, out_graph);
 }
 
@@ -485,6 +521,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"shapes", build_shapes, 2, 0, 1, false, true},
         {"random numbers", build_random, 3, 2, 2, false, true},
         {"windows", build_windows, 2, 0, 1, false, true},
+        {"convolutions of groups", build_groups, 2, 0, 1, false, false},
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
         {"optimizers", build_optimizers, 3, 2, 2, false, false},
         {"losses", build_losses, 2, 0, 1, false, false},

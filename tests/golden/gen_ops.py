@@ -137,11 +137,17 @@ def conv_cells(g):
 
 
 def conv_geometry(x, w, stride, pad, dilation):
-    n, h, wd, ci = x
-    kh, kw, _, co = w
+    n, h, wd, _ = x
+    kh, kw, ci, co = w
     oh = (h + pad[0] + pad[1] - ((kh - 1) * dilation[0] + 1)) // stride[0] + 1
     ow = (wd + pad[2] + pad[3] - ((kw - 1) * dilation[1] + 1)) // stride[1] + 1
-    return dict(n=n, h=h, w=wd, ci=ci, kh=kh, kw=kw, co=co, oh=oh, ow=ow, s=stride, p=pad, d=dilation)
+    return dict(n=n, h=h, w=wd, ci=ci, kh=kh, kw=kw, co=co, oh=oh, ow=ow, s=stride, p=pad, d=dilation,
+                groups=x[3] // ci)
+
+
+def first_input(g, co):
+    """Channel of x that channel co of y has as its first."""
+    return co // (g["co"] // g["groups"]) * g["ci"]
 
 
 def at(x, image, y, col, c):
@@ -153,17 +159,18 @@ def conv(x, w, g, precision):
     out = np.zeros((g["n"], g["oh"], g["ow"], g["co"]), F32)
     ks = list(itertools.product(range(g["kh"]), range(g["kw"]), range(g["ci"])))
     for i, oy, ox in conv_cells(g):
-        a = np.array([at(x, i, oy * g["s"][0] + ky * g["d"][0] - g["p"][0],
-                         ox * g["s"][1] + kx * g["d"][1] - g["p"][2], c) for ky, kx, c in ks], F32)
         for co in range(g["co"]):
+            a = np.array([at(x, i, oy * g["s"][0] + ky * g["d"][0] - g["p"][0],
+                             ox * g["s"][1] + kx * g["d"][1] - g["p"][2], first_input(g, co) + c)
+                          for ky, kx, c in ks], F32)
             b = np.array([w[ky, kx, c, co] for ky, kx, c in ks], F32)
             out[i, oy, ox, co] = dot(a, b, precision)
     return out
 
 
 def conv_input_grad(dy, w, g, precision):
-    out = np.zeros((g["n"], g["h"], g["w"], g["ci"]), F32)
-    ks = list(itertools.product(range(g["kh"]), range(g["kw"]), range(g["co"])))
+    channels, own = g["ci"] * g["groups"], g["co"] // g["groups"]
+    out = np.zeros((g["n"], g["h"], g["w"], channels), F32)
 
     def seen(i, iy, ix, ky, kx, co):
         y, x = iy + g["p"][0] - ky * g["d"][0], ix + g["p"][2] - kx * g["d"][1]
@@ -172,9 +179,11 @@ def conv_input_grad(dy, w, g, precision):
         return at(dy, i, y // g["s"][0], x // g["s"][1], co)
 
     for i, iy, ix in itertools.product(range(g["n"]), range(g["h"]), range(g["w"])):
-        a = np.array([seen(i, iy, ix, *k) for k in ks], F32)
-        for ci in range(g["ci"]):
-            b = np.array([w[ky, kx, ci, co] for ky, kx, co in ks], F32)
+        for ci in range(channels):
+            group = ci // g["ci"]
+            ks = list(itertools.product(range(g["kh"]), range(g["kw"]), range(group * own, (group + 1) * own)))
+            a = np.array([seen(i, iy, ix, *k) for k in ks], F32)
+            b = np.array([w[ky, kx, ci % g["ci"], co] for ky, kx, co in ks], F32)
             out[i, iy, ix, ci] = dot(a, b, precision)
     return out
 
@@ -183,9 +192,10 @@ def conv_filter_grad(x, dy, g, precision):
     out = np.zeros((g["kh"], g["kw"], g["ci"], g["co"]), F32)
     ks = list(conv_cells(g))
     for ky, kx, ci in itertools.product(range(g["kh"]), range(g["kw"]), range(g["ci"])):
-        a = np.array([at(x, i, oy * g["s"][0] + ky * g["d"][0] - g["p"][0],
-                         ox * g["s"][1] + kx * g["d"][1] - g["p"][2], ci) for i, oy, ox in ks], F32)
         for co in range(g["co"]):
+            a = np.array([at(x, i, oy * g["s"][0] + ky * g["d"][0] - g["p"][0],
+                             ox * g["s"][1] + kx * g["d"][1] - g["p"][2], first_input(g, co) + ci)
+                          for i, oy, ox in ks], F32)
             b = np.array([dy[i, oy, ox, co] for i, oy, ox in ks], F32)
             out[ky, kx, ci, co] = dot(a, b, precision)
     return out
@@ -280,7 +290,10 @@ def main():
     cases = [("plain", (2, 5, 6, 3), (3, 2, 3, 4), (1, 1), (0, 0, 0, 0), (1, 1), "default"),
              ("strided", (1, 7, 6, 2), (3, 3, 2, 3), (2, 3), (1, 2, 0, 1), (1, 1), "highest"),
              ("dilated", (1, 8, 9, 1), (2, 3, 1, 2), (2, 1), (1, 0, 3, 1), (3, 2), "f32"),
-             ("wide", (1, 4, 4, 20), (3, 3, 20, 2), (1, 1), (1, 1, 1, 1), (1, 1), "default")]
+             ("wide", (1, 4, 4, 20), (3, 3, 20, 2), (1, 1), (1, 1, 1, 1), (1, 1), "default"),
+             ("groups", (2, 4, 5, 6), (3, 2, 3, 4), (1, 2), (1, 0, 0, 1), (1, 1), "default"),
+             ("depthwise", (1, 6, 5, 3), (3, 3, 1, 3), (2, 1), (1, 1, 1, 1), (1, 1), "f32"),
+             ("multiplier", (1, 5, 5, 2), (2, 2, 1, 6), (1, 1), (0, 1, 1, 0), (2, 1), "high")]
     for name, xs, ws, stride, pad, dilation, precision in cases:
         g = conv_geometry(xs, ws, stride, pad, dilation)
         x, w = values(5, *xs), values(6, *ws)

@@ -97,6 +97,19 @@ Test(mxu, direct_by_scalars)
     check("mxu_direct", device, &caps, 80);
 }
 
+Test(mxu, grouped)
+{
+    check("mxu_grouped", test_device_open(), NULL, 25);
+}
+
+Test(mxu, grouped_by_scalars)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.preferred_float_vector = 1;
+    check("mxu_grouped", device, &caps, 25);
+}
+
 #if TPUCL_HAVE_CLBLAST
 /* Fast math: within rounding is enough. Offsets, strides, transposition, patches of convolutions. */
 Test(mxu, library)

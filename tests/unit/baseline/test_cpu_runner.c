@@ -129,3 +129,12 @@ Test(cpu_runner, convolutional_network)
                "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},"
                "{\"type\":\"Dense\",\"units\":10}]}");
 }
+
+Test(cpu_runner, groups_of_channels)
+{
+    train_both("{\"layers\":[{\"type\":\"Conv2D\",\"filters\":6,\"kernel_size\":3,"
+               "\"padding\":\"same\",\"activation\":\"relu\"},{\"type\":\"SeparableConv2D\","
+               "\"filters\":6,\"kernel_size\":3,\"strides\":2,\"padding\":\"same\"},"
+               "{\"type\":\"Conv2D\",\"filters\":4,\"kernel_size\":2,\"groups\":2},"
+               "{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10}]}");
+}

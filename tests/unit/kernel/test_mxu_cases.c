@@ -41,7 +41,7 @@ Test(mxu_cases, every_case_is_a_valid_problem)
 }
 
 /* x of 3 x 3 with one channel, kernel 2 x 2, no padding: all three products by hand. */
-static const tp_mxu_conv tiny = {1, 3, 3, 1, 2, 2, 1, 2, 2, 1, 1, 0, 0, 1, 1};
+static const tp_mxu_conv tiny = {1, 3, 3, 1, 2, 2, 1, 2, 2, 1, 1, 0, 0, 1, 1, 1};
 static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 10, 100, 1000}, dy[] = {1, 2, 3, 4};
 
 static void expect(tp_mxu_kind kind, int64_t m, int64_t k, const float *a, const float *b,
@@ -72,6 +72,42 @@ Test(mxu_cases, convolution_by_hand)
     expect(TP_MXU_CONV_INPUT_GRAD, 9, 4, dy, w,
            (const float[]){1, 12, 20, 103, 1234, 2040, 300, 3400, 4000});
     expect(TP_MXU_CONV_FILTER_GRAD, 4, 4, x, dy, (const float[]){37, 47, 67, 77});
+}
+
+/* Two channels, the second ten times the first, each with a filter of its own. */
+Test(mxu_cases, groups_by_hand)
+{
+    float pairs[18], filters[8], gradients[8], c[8] = {0};
+    for (int i = 0; i < 9; i++) {
+        pairs[2 * i] = x[i];
+        pairs[2 * i + 1] = 10 * x[i];
+    }
+    for (int i = 0; i < 4; i++) {
+        filters[2 * i] = w[i];
+        filters[2 * i + 1] = -w[i];
+        gradients[2 * i] = dy[i];
+        gradients[2 * i + 1] = 2 * dy[i];
+    }
+    tp_mxu_problem problem = {.kind = TP_MXU_CONV,
+                              .precision = TP_MXU_F32,
+                              .batch = 1,
+                              .m = 4,
+                              .n = 2,
+                              .k = 4,
+                              .a = {.dtype = TP_F32},
+                              .b = {.dtype = TP_F32},
+                              .conv = tiny,
+                              .c_dtype = TP_F32};
+    problem.conv.in_c = problem.conv.out_c = problem.conv.groups = 2;
+    cr_assert(tp_mxu_case_expect(&problem, pairs, filters, c) == TPUCL_OK);
+    const float forward[] = {5421, -54210, 6532, -65320, 8754, -87540, 9865, -98650};
+    for (int i = 0; i < 8; i++)
+        cr_expect(c[i] == forward[i], "%d: %g", i, (double)c[i]);
+    problem.kind = TP_MXU_CONV_FILTER_GRAD;
+    cr_assert(tp_mxu_case_expect(&problem, pairs, gradients, c) == TPUCL_OK);
+    const float filter[] = {37, 740, 47, 940, 67, 1340, 77, 1540};
+    for (int i = 0; i < 8; i++)
+        cr_expect(c[i] == filter[i], "%d: %g", i, (double)c[i]);
 }
 
 /* The case that tells a fused multiply-add from a product and a sum, and a copied first chunk from

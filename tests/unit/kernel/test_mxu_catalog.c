@@ -83,7 +83,7 @@ Test(mxu_catalog, names_end_with_the_reference)
     int count = 0;
     while (names[count] != NULL)
         count++;
-    cr_assert(count == 6);
+    cr_assert(count == 7);
     cr_assert_str_eq(names[count - 1], "mxu_reference");
 }
 
@@ -285,7 +285,7 @@ Test(mxu_catalog, problems_that_cannot_be_are_refused)
 Test(mxu_catalog, a_convolution_has_the_extents_of_its_geometry)
 {
     problem.kind = TP_MXU_CONV;
-    problem.conv = (tp_mxu_conv){2, 8, 8, 16, 8, 8, 32, 3, 3, 1, 1, 1, 1, 1, 1};
+    problem.conv = (tp_mxu_conv){2, 8, 8, 16, 8, 8, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1};
     problem.m = 2 * 64;
     problem.n = 32;
     problem.k = 9 * 16;
@@ -300,4 +300,24 @@ Test(mxu_catalog, a_convolution_has_the_extents_of_its_geometry)
     problem.conv.stride_w = 1;
     problem.conv.pad_left = (int64_t)1 << 30;
     expect_refused(TPUCL_UNSUPPORTED, "reaches beyond");
+}
+
+Test(mxu_catalog, groups_of_channels_have_a_kernel_of_their_own)
+{
+    problem.kind = TP_MXU_CONV;
+    problem.conv = (tp_mxu_conv){2, 8, 8, 32, 8, 8, 32, 3, 3, 1, 1, 1, 1, 1, 1, 32};
+    problem.m = 2 * 64;
+    problem.n = 32;
+    problem.k = 9;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_grouped");
+    cr_assert(has_declined("mxu_register: it does not take groups of channels"));
+    cr_assert(strstr(plan.launches[0].options, "-DCONV_GROUPS=32") != NULL);
+    cr_assert(plan.launches[0].global[0] == 2 && plan.launches[0].global[1] == 32);
+    create(&gpu, NULL);
+    cr_assert(plan.launches[0].global[0] == 32);
+    problem.conv.groups = 5;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "5 groups do not divide 32 and 32 channels");
+    problem.conv.groups = 4;
+    expect_refused(TPUCL_INVALID_ARGUMENT, "expected 128, 32, 72");
 }

@@ -36,6 +36,24 @@ static const conv_case cases[] = {
      {.strides = {1, 1}, .padding = {1, 1, 1, 1}},
      "default",
      CASE(wide)},
+    {{2, 4, 5, 6},
+     {3, 2, 3, 4},
+     {2, 3, 3, 4},
+     {.strides = {1, 2}, .padding = {1, 0, 0, 1}, .groups = 2},
+     "default",
+     CASE(groups)},
+    {{1, 6, 5, 3},
+     {3, 3, 1, 3},
+     {1, 3, 5, 3},
+     {.strides = {2, 1}, .padding = {1, 1, 1, 1}, .groups = 3},
+     "f32",
+     CASE(depthwise)},
+    {{1, 5, 5, 2},
+     {2, 2, 1, 6},
+     {1, 4, 5, 6},
+     {.strides = {1, 1}, .padding = {0, 1, 1, 0}, .dilation = {2, 1}, .groups = 2},
+     "high",
+     CASE(multiplier)},
 };
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
@@ -90,6 +108,19 @@ static tp_node_id build_dilated(tp_graph *graph, const tp_node_id *in)
     return tp_op_convolution(graph, in[0], in[1], &cases[2].window, "f32");
 }
 
+static const tp_window grouped = {.strides = {2, 1}, .padding = {1, 1, 0, 1}, .groups = 2};
+
+static tp_node_id build_grouped(tp_graph *graph, const tp_node_id *in)
+{
+    return tp_op_convolution(graph, in[0], in[1], &grouped, "f32");
+}
+
+static tp_node_id build_grouped_transposed(tp_graph *graph, const tp_node_id *in)
+{
+    return tp_op_convolution_input_grad(graph, in[0], in[1], shape((int64_t[]){1, 5, 4, 2}),
+                                        &grouped, "f32");
+}
+
 /* The transposed convolution: images [1,7,6,2] from a gradient [1,3,3,2] with strides 3 and 2, unevenly
  * padded. */
 static const tp_window transposed = {.strides = {3, 2}, .padding = {1, 1, 0, 1}};
@@ -104,6 +135,9 @@ Test(op_conv, gradients)
 {
     tp_gradcheck(
         (tp_gradcheck_case){.build = build_transposed, .shapes = {"[1,3,3,2]", "[3,3,2,2]"}});
+    tp_gradcheck((tp_gradcheck_case){.build = build_grouped, .shapes = {"[1,5,4,4]", "[3,2,2,4]"}});
+    tp_gradcheck((tp_gradcheck_case){.build = build_grouped_transposed,
+                                     .shapes = {"[1,3,4,4]", "[3,2,1,4]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_plain, .shapes = {"[2,4,3,2]", "[3,2,2,2]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_strided, .shapes = {"[1,7,6,2]", "[3,3,2,1]"}});
     tp_gradcheck((tp_gradcheck_case){.build = build_dilated, .shapes = {"[1,8,9,1]", "[2,3,1,2]"}});
@@ -147,6 +181,14 @@ Test(op_conv, mistakes)
     expect_refused(x, 4, channels, &plain, "have 2 channels");
     expect_refused(x, 4, tall, &plain, "does not fit");
     expect_refused(x, 4, w, &still, "window_strides");
+    const tp_window three = {.strides = {1, 1}, .groups = 3},
+                    two = {.strides = {1, 1}, .groups = 2};
+    const tp_window negative = {.strides = {1, 1}, .groups = -1};
+    const int64_t even[] = {3, 3, 2, 4};
+    expect_refused(x, 4, even, &three, "has to divide");
+    expect_refused(x, 4, w, &two, "has to divide");
+    expect_refused(x, 4, even, &two, "have 1 channels a group");
+    expect_refused(x, 4, even, &negative, "feature_group_count is -1");
 }
 
 Test(op_conv, gradient_of_another_shape_is_refused)

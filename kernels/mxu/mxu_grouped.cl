@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mxu_grouped: C[m][n] = epilogue(sum over k of A[group of n][m][k] * B[k][n])
+ * computes  convolutions of several groups of channels and their gradients; depthwise ones above all, where
+ *           lane i of a vector of columns reads channel i of a vector of A
+ * layout    A and B as they are (operands.clh)
+ * requires  OpenCL 1.2; MXU_KIND is a convolution's
+ * knobs     TILE_M    rows per work-item, 1 to 16
+ *           COLUMNS   columns per work-item: 16 on devices with explicit vectors, 1 on others
+ *           B_RUNS_ALONG_N   1: stride 1 from n to n+1, full vectors are loaded at once
+ * work      global = ceil(n / COLUMNS), ceil(m / TILE_M), units * cores; local is the driver's choice
+ * numerics  chunk sums from +0 in rising k, chunks added in rising order; units by mxu_combine
+ * fallback  mxu_reference
+ */
+#ifndef TILE_M
+#define TILE_M 4
+#endif
+#ifndef COLUMNS
+#define COLUMNS 16
+#endif
+#ifndef MXU_KIND
+#define MXU_KIND 1
+#endif
+#ifndef CONV_GROUPS
+#define CONV_GROUPS 16
+#endif
+#include "mxu/operands.clh"
+#ifndef B_RUNS_ALONG_N
+#define B_RUNS_ALONG_N (MXU_KIND != MXU_CONV_INPUT_GRAD)
+#endif
+#include "mxu/rows.clh"
+#ifndef TP_EPILOGUE_PARAMS
+#include "mxu/epilogue_plain.clh"
+#endif
+
+/* Channels of A's pixels and of one group, and columns of one group. */
+#if MXU_KIND == MXU_CONV_INPUT_GRAD
+#define A_C CONV_OUT_C
+#define OWN_A_C CONV_OWN_OUT_C
+#define OWN_N CONV_OWN_IN_C
+#else
+#define A_C CONV_IN_C
+#define OWN_A_C CONV_OWN_IN_C
+#define OWN_N CONV_OWN_OUT_C
+#endif
+
+/* A row, or a k: a pixel or a tap and channel. The pixel of A that a row and a k meet at is the sum of the
+ * two; an input gradient's pixel and tap count in steps of 1, not of the strides. */
+typedef struct spot {
+    int y, x;
+    uint channel;
+    uint major, minor; /* of a pixel: image and row, column; of a tap: its row and column */
+    ulong line;        /* first line of the image in A */
+} spot;
+
+#if MXU_KIND == MXU_CONV_INPUT_GRAD
+#define PIXEL_H CONV_IN_H
+#define PIXEL_W CONV_IN_W
+#define PIXEL_Y(row) ((int)(row) + CONV_PAD_TOP)
+#define PIXEL_X(column) ((int)(column) + CONV_PAD_LEFT)
+#define TAP_Y(row) (-(int)(row)*CONV_DILATION_H)
+#define TAP_X(column) (-(int)(column)*CONV_DILATION_W)
+#define A_H CONV_OUT_H
+#define A_W CONV_OUT_W
+#else
+#define PIXEL_H CONV_OUT_H
+#define PIXEL_W CONV_OUT_W
+#define PIXEL_Y(row) ((int)(row)*CONV_STRIDE_H - CONV_PAD_TOP)
+#define PIXEL_X(column) ((int)(column)*CONV_STRIDE_W - CONV_PAD_LEFT)
+#define TAP_Y(row) ((int)(row)*CONV_DILATION_H)
+#define TAP_X(column) ((int)(column)*CONV_DILATION_W)
+#define A_H CONV_IN_H
+#define A_W CONV_IN_W
+#endif
+
+/* From major and minor to the place. */
+static inline void place_pixel(spot *s)
+{
+    s->y = PIXEL_Y(s->major % PIXEL_H);
+    s->x = PIXEL_X(s->minor);
+    s->line = (ulong)(s->major / PIXEL_H) * A_H;
+}
+
+static inline spot find_pixel(uint number)
+{
+    spot s;
+    s.channel = 0;
+    s.major = number / PIXEL_W;
+    s.minor = number % PIXEL_W;
+    place_pixel(&s);
+    return s;
+}
+
+static inline spot find_tap(uint number)
+{
+    spot s;
+    const uint tap = number / OWN_A_C;
+    s.channel = number % OWN_A_C;
+    s.major = tap / CONV_KERNEL_W;
+    s.minor = tap % CONV_KERNEL_W;
+    s.y = TAP_Y(s.major);
+    s.x = TAP_X(s.minor);
+    s.line = 0;
+    return s;
+}
+
+static inline void next_pixel(spot *s)
+{
+    if (++s->minor < PIXEL_W) {
+        s->x = PIXEL_X(s->minor);
+        return;
+    }
+    s->minor = 0;
+    s->major++;
+    place_pixel(s);
+}
+
+static inline void next_tap(spot *s)
+{
+    if (++s->channel < OWN_A_C) return;
+    s->channel = 0;
+    if (++s->minor == CONV_KERNEL_W) {
+        s->minor = 0;
+        s->y = TAP_Y(++s->major);
+    }
+    s->x = TAP_X(s->minor);
+}
+
+#if MXU_KIND == MXU_CONV_FILTER_GRAD
+#define FIND_ROW find_tap
+#define FIND_K find_pixel
+#define NEXT_K next_pixel
+#else
+#define FIND_ROW find_pixel
+#define FIND_K find_tap
+#define NEXT_K next_tap
+#endif
+
+/* Offset in A of where row and k meet, for the first group; below 0 where there is nothing. */
+static inline long meet(const spot *row, const spot *k)
+{
+    int y = row->y + k->y, x = row->x + k->x;
+#if MXU_KIND == MXU_CONV_INPUT_GRAD
+    if (y < 0 || x < 0 || y % CONV_STRIDE_H != 0 || x % CONV_STRIDE_W != 0) return -1;
+    y /= CONV_STRIDE_H;
+    x /= CONV_STRIDE_W;
+    if (y >= A_H || x >= A_W) return -1;
+#else
+    if (y < 0 || x < 0 || y >= A_H || x >= A_W) return -1;
+#endif
+    return (long)(((row->line + k->line + (uint)y) * A_W + (uint)x) * A_C + row->channel +
+                  k->channel);
+}
+
+#if COLUMNS == 16
+typedef float16 mxu_vector;
+
+/* What columns n .. n+15 multiply; +0 past N. */
+static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
+{
+    if (at < 0) return 0.0f;
+#if OWN_A_C == 1 && OWN_N == 1
+    if (n + 16 <= size_n) return mxu_load_a_v16(a + at + n, part);
+#elif OWN_N % 16 == 0
+    return mxu_load_a(a + at + mxu_group_channel(n), part);
+#endif
+    float column[16];
+    for (uint i = 0; i < 16; i++)
+        column[i] =
+            n + i < size_n ? mxu_load_a(a + at + mxu_group_channel(n + i), part) : 0.0f;
+    return vload16(0, column);
+}
+
+static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
+{
+#if B_RUNS_ALONG_N
+    if (n + 16 <= size_n) return mxu_load_b_v16(b + mxu_b_index(k, n, 1, size_n), part);
+#endif
+    float column[16];
+    for (uint i = 0; i < 16; i++)
+        column[i] = n + i < size_n ? mxu_b_value(b, k, n + i, 1, size_n, part) : 0.0f;
+    return vload16(0, column);
+}
+#else
+typedef float mxu_vector;
+
+static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
+{
+    return at < 0 ? 0.0f : mxu_load_a(a + at + mxu_group_channel(n), part);
+}
+
+static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
+{
+    return mxu_b_value(b, k, n, 1, size_n, part);
+}
+#endif
+
+static inline void finish(TP_EPILOGUE_PARAMS, mxu_vector sum, mxu_place place, uint m, uint n,
+                          uint size_m, uint size_n)
+{
+    if (m >= size_m) return;
+#if COLUMNS == 16
+    const float16 value = MXU_FINISH_16(sum);
+    if (n + 16 <= size_n) {
+        tp_epilogue_16(TP_EPILOGUE_PASS, place.core, place.z, m, n, value);
+        return;
+    }
+    float column[16];
+    vstore16(value, 0, column);
+    for (uint i = 0; n + i < size_n; i++)
+        tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n + i, column[i]);
+#else
+    tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n, MXU_FINISH(sum));
+#endif
+}
+
+/* One row: its sums of the block and of the chunk. Rows past M repeat the last one. */
+#define BEGIN_BLOCK(r)                                                                             \
+    mxu_vector block_##r = 0.0f;                                                                   \
+    const spot row_##r = FIND_ROW(min(m0 + r, size_m - 1));
+#define BEGIN_CHUNK(r) mxu_vector chunk_##r = 0.0f;
+#define STEP(r)                                                                                    \
+    chunk_##r =                                                                                    \
+        MXU_FMA(load_a(a_ptr, meet(&row_##r, &at), n, size_n, a_part), b_row, chunk_##r);
+#define END_CHUNK(r) block_##r = chunk_k == place.k_begin ? chunk_##r : block_##r + chunk_##r;
+#define FINISH(r) finish(TP_EPILOGUE_PASS, block_##r, place, m0 + r, n, size_m, size_n);
+
+kernel void mxu_grouped(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b),
+                        TP_EPILOGUE_PARAMS, MXU_PARAMS, local float *unused)
+{
+    const uint n = get_global_id(0) * COLUMNS, m0 = get_global_id(1) * TILE_M;
+    const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
+    if (n >= size_n || m0 >= size_m) return;
+    const uint a_part = MXU_A_PART(place.pass), b_part = MXU_B_PART(place.pass);
+    global const mxu_a_t *a_ptr = TP_AT(a, place.core);
+    global const mxu_b_t *b_ptr = TP_AT(b, place.core);
+    spot at = FIND_K(place.k_begin);
+    MXU_ROWS(BEGIN_BLOCK)
+    for (uint chunk_k = place.k_begin; chunk_k < place.k_end; chunk_k += MXU_CHUNK) {
+        const uint chunk_end = min(place.k_end, chunk_k + MXU_CHUNK);
+        MXU_ROWS(BEGIN_CHUNK)
+        for (uint k = chunk_k; k < chunk_end; k++) {
+            const mxu_vector b_row = load_b(b_ptr, k, n, size_n, b_part);
+            MXU_ROWS(STEP)
+            NEXT_K(&at);
+        }
+        MXU_ROWS(END_CHUNK)
+    }
+    MXU_ROWS(FINISH)
+}
