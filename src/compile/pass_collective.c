@@ -5,6 +5,8 @@
  *   all_gather           each core puts its operand into a tensor of all cores', at its own place; elsewhere is
  *                        -0, and x + -0 is x for every x, bit for bit, so that the sum is the collection
  *   reduce_scatter       a dynamic slice of the sum
+ *   cross_replica_sum    of all cores: the sum; of some: likewise, with a place for each group, of which the
+ *                        core takes its own
  *   collective_permute   of everything gathered, what the core's source gave; a table says which that is
  *
  * Every core's memory then holds what all cores have: these are for small tensors (statistics, embeddings of
@@ -16,23 +18,32 @@
 #include "graph/opdef.h"
 #include "graph/rewrite.h"
 
-/* The cores' x [...], one after the other along a new axis: [.., cores, ..]; f32, replicated. */
-static tp_node_id gather_cores(tp_graph *g, tp_node_id x, int64_t axis, int64_t cores)
+/* Sums over the cores of x [...], each core's at its place (u32 scalar `own`) of `places` along a new axis, -0
+ * elsewhere: [.., places, ..]; f32, replicated. */
+static tp_node_id sum_places(tp_graph *g, tp_node_id x, int64_t axis, int64_t places,
+                             tp_node_id own)
 {
+    if (x == TP_NO_NODE) return x;
     tp_shape shape = tp_graph_node(g, x)->shape;
     int64_t axes[TP_MAX_RANK];
     if (shape.rank == TP_MAX_RANK)
         return tp_graph_fail(g, "collectives take tensors of at most %d dims", TP_MAX_RANK - 1);
     for (int32_t i = shape.rank; i > axis; i--)
         shape.dims[i] = shape.dims[i - 1];
-    shape.dims[axis] = cores;
+    shape.dims[axis] = places;
     shape.rank++;
     for (int32_t i = 0; i < shape.rank - 1; i++)
         axes[i] = i < axis ? i : i + 1;
     const tp_node_id wide = tp_op_broadcast_in_dim(g, tp_op_convert(g, x, TP_F32), shape, axes);
-    const tp_node_id own = tp_op_broadcast_to(g, tp_op_replica_id(g, cores), shape);
-    const tp_node_id is_own = tp_op_compare(g, "EQ", own, tp_op_iota(g, TP_U32, shape, axis));
+    const tp_node_id is_own = tp_op_compare(g, "EQ", tp_op_broadcast_to(g, own, shape),
+                                            tp_op_iota(g, TP_U32, shape, axis));
     return tp_op_all_reduce(g, tp_op_select(g, is_own, wide, tp_op_fill(g, TP_F32, shape, -0.0)));
+}
+
+/* The cores' x [...], one after the other along a new axis: [.., cores, ..]; f32, replicated. */
+static tp_node_id gather_cores(tp_graph *g, tp_node_id x, int64_t axis, int64_t cores)
+{
+    return sum_places(g, x, axis, cores, tp_op_replica_id(g, cores));
 }
 
 static tp_node_id expand_all_gather(tp_graph *g, const tp_node *node, tp_node_id x)
@@ -53,6 +64,25 @@ static tp_node_id expand_reduce_scatter(tp_graph *g, const tp_node *node, tp_nod
                                             tp_op_fill(g, TP_U32, vector, (double)dim));
     const tp_node_id start = tp_op_select(g, is_dim, first, tp_op_fill(g, TP_U32, vector, 0));
     return tp_op_dynamic_slice(g, tp_op_all_reduce(g, x), start, node->shape.dims);
+}
+
+static tp_node_id expand_cross_replica_sum(tp_graph *g, const tp_node *node, tp_node_id x)
+{
+    const int64_t cores = tp_node_attr_int(node, "cores", 0);
+    const int64_t group = tp_node_attr_int(node, "group", 0);
+    if (group == 1) return x;
+    if (group == cores) return tp_op_all_reduce(g, x);
+    const tp_shape vector = {.rank = 1, .dims = {node->shape.rank + 1}};
+    const tp_node_id own =
+        tp_op_divide(g, tp_op_replica_id(g, cores), tp_op_scalar(g, TP_U32, (double)group));
+    const tp_node_id is_first =
+        tp_op_compare(g, "EQ", tp_op_iota(g, TP_U32, vector, 0), tp_op_fill(g, TP_U32, vector, 0));
+    const tp_node_id start = tp_op_select(g, is_first, own, tp_op_fill(g, TP_U32, vector, 0));
+    const tp_node_id sums = sum_places(g, x, 0, cores / group, own);
+    if (sums == TP_NO_NODE) return sums;
+    tp_shape one = tp_graph_node(g, sums)->shape;
+    one.dims[0] = 1;
+    return tp_op_reshape(g, tp_op_dynamic_slice(g, sums, start, one.dims), node->shape);
 }
 
 static tp_node_id expand_permute(tp_graph *g, const tp_node *node, tp_node_id x)
@@ -88,6 +118,7 @@ tpucl_status tp_pass_collective(const tp_graph *graph, tp_graph **out_graph)
         tp_node_id (*expand)(tp_graph *g, const tp_node *node, tp_node_id x);
     } expansions[] = {{"all_gather", expand_all_gather},
                       {"reduce_scatter", expand_reduce_scatter},
+                      {"cross_replica_sum", expand_cross_replica_sum},
                       {"collective_permute", expand_permute}};
     tp_rewrite *rewrite = NULL;
     TP_TRY(tp_rewrite_begin(graph, &rewrite));

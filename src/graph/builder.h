@@ -258,6 +258,8 @@ tp_node_id tp_op_reduce_scatter(tp_graph *graph, tp_node_id a, int64_t axis, int
 /* The operand of another core: pairs[2 * i] gives to pairs[2 * i + 1]; zeros where nobody gives. */
 tp_node_id tp_op_collective_permute(tp_graph *graph, tp_node_id a, const int64_t *pairs,
                                     int32_t pair_count, int64_t cores);
+/* Sum over the `group` neighbouring cores that the core is one of; f32 only. Differentiable. */
+tp_node_id tp_op_cross_replica_sum(tp_graph *graph, tp_node_id a, int64_t group, int64_t cores);
 /* u32 scalar: position of the core in its group. */
 tp_node_id tp_op_replica_id(tp_graph *graph, int64_t cores);
 

@@ -200,6 +200,12 @@ tp_node_id tp_op_collective_permute(tp_graph *graph, tp_node_id a, const int64_t
     return tp_graph_add(graph, "collective_permute", &a, 1, attrs, 2);
 }
 
+tp_node_id tp_op_cross_replica_sum(tp_graph *graph, tp_node_id a, int64_t group, int64_t cores)
+{
+    const tp_attr attrs[] = {tp_attr_int("group", group), tp_attr_int("cores", cores)};
+    return tp_graph_add(graph, "cross_replica_sum", &a, 1, attrs, 2);
+}
+
 tp_node_id tp_op_replica_id(tp_graph *graph, int64_t cores)
 {
     const tp_attr attr = tp_attr_int("cores", cores);

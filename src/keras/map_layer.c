@@ -92,7 +92,7 @@ static bool is_neutral(const tp_json *value)
     static const struct {
         const char *key;
         double number;
-    } numbers[] = {{"groups", 1}, {"dilation_rate", 1}, {"output_padding", 0}, {"sigma", 0}};
+    } numbers[] = {{"groups", 1}, {"dilation_rate", 1}, {"sigma", 0}};
     switch (value->kind) {
     case TP_JSON_NULL:
         return true;

@@ -69,6 +69,7 @@ typedef struct tp_layer_context {
     tp_graph *graph;
     int64_t batch;
     bool is_training;
+    int64_t cores;         /* of the replica group, when training */
     tp_node_id weight;     /* f32 [batch]: the examples' weights; TP_NO_NODE when predicting */
     tp_dtype dtype;        /* what the layer takes and gives: f32 or bf16 */
     const char *precision; /* of its products */

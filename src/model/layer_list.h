@@ -89,7 +89,9 @@
     X(prelu)                                                                                       \
     X(depthwise_conv2d)                                                                            \
     X(separable_conv2d)                                                                            \
-    X(conv2d_transpose)
+    X(conv1d_transpose)                                                                            \
+    X(conv2d_transpose)                                                                            \
+    X(conv3d_transpose)
 /* clang-format on */
 
 #endif

@@ -191,10 +191,10 @@ static tpucl_status add_loss(tp_graph *graph, const tp_model_forward *forward,
     return tp_graph_check(graph);
 }
 
-/* Forward pass, outputs of a graph with labels. */
+/* Forward pass, outputs of a graph with labels. cores: of the replica group when training, 0 otherwise. */
 static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model, int64_t batch,
                                          tp_model_loss loss, bool from_logits,
-                                         const tp_model_score *score, bool is_training,
+                                         const tp_model_score *score, int64_t cores,
                                          loss_result *out)
 {
     const tp_model_target only = {"label", loss, from_logits, score ? score->loss : NULL, 1};
@@ -219,7 +219,7 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
     for (int32_t i = 0; i < count; i++)
         labels[i] = tp_model_clear_padding(graph, labels[i], weight);
     tp_model_forward forward;
-    TP_TRY(tp_model_add_forward(graph, model, batch, is_training, inputs, weight, &forward));
+    TP_TRY(tp_model_add_forward(graph, model, batch, cores, inputs, weight, &forward));
     const char *outer = tp_graph_push_scope(graph, "loss");
     TP_TRY(has_many ? add_losses(graph, model, &forward, score, labels, weight, out)
                     : add_loss(graph, &forward, targets, score, labels[0], weight, out));
@@ -265,7 +265,7 @@ static tpucl_status fill_train(tp_graph *graph, const tp_model *model, const tp_
 {
     loss_result loss;
     TP_TRY(add_forward_and_loss(graph, model, train->batch, train->loss, train->from_logits, score,
-                                true, &loss));
+                                tp_cross_shard_group_size(train->cross_shard), &loss));
     TP_TRY(
         loss.is_masked
             ? tp_cross_shard_minimize_counted(graph, train->optimizer, train->cross_shard,
@@ -314,7 +314,7 @@ tpucl_status tp_model_build_scored_evaluate(const tp_model *model, int64_t batch
     loss_result unused;
     TP_TRY(tp_graph_create(tp_ops_registry(), &graph));
     TP_TRY_GOTO(status,
-                add_forward_and_loss(graph, model, batch, loss, from_logits, score, false, &unused),
+                add_forward_and_loss(graph, model, batch, loss, from_logits, score, 0, &unused),
                 failed);
     *out_graph = graph;
     return TPUCL_OK;
@@ -329,7 +329,7 @@ static tpucl_status fill_predict(tp_graph *graph, const tp_model *model, int64_t
     tp_node_id inputs[TP_MODEL_MAX_INPUTS];
     tp_model_forward forward;
     tp_model_add_inputs(graph, model, batch, inputs);
-    TP_TRY(tp_model_add_forward(graph, model, batch, false, inputs, TP_NO_NODE, &forward));
+    TP_TRY(tp_model_add_forward(graph, model, batch, 0, inputs, TP_NO_NODE, &forward));
     for (int32_t i = 0; i < model->output_count; i++)
         tp_graph_add_output(graph,
                             model->output_count > 1 ? tp_model_output_name(model, i) : "prediction",

@@ -148,7 +148,7 @@ static tpucl_status finish(tp_graph *graph, const tp_model *model, const forward
 }
 
 tpucl_status tp_model_add_forward(tp_graph *graph, const tp_model *model, int64_t batch,
-                                  bool is_training, const tp_node_id *inputs, tp_node_id weight,
+                                  int64_t cores, const tp_node_id *inputs, tp_node_id weight,
                                   tp_model_forward *out_forward)
 {
     const size_t values = (size_t)model->value_count;
@@ -165,7 +165,8 @@ tpucl_status tp_model_add_forward(tp_graph *graph, const tp_model *model, int64_
     }
     tp_layer_context context = {.graph = graph,
                                 .batch = batch,
-                                .is_training = is_training,
+                                .is_training = cores > 0,
+                                .cores = cores,
                                 .weight = weight,
                                 .losses = &out_forward->losses};
     for (int32_t i = 0; i < model->call_count; i++)

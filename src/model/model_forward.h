@@ -25,9 +25,10 @@ void tp_model_add_inputs(tp_graph *graph, const tp_model *model, int64_t batch,
  * not a NaN or an infinity in them: 0 * NaN. */
 tp_node_id tp_model_clear_padding(tp_graph *graph, tp_node_id x, tp_node_id weight);
 
-/* Scales the inputs and calls the layers. `weight`: f32 [batch]; TP_NO_NODE when predicting. */
+/* Scales the inputs and calls the layers. `cores`: of the replica group when training, 0 otherwise. `weight`:
+ * f32 [batch]; TP_NO_NODE when predicting. */
 tpucl_status tp_model_add_forward(tp_graph *graph, const tp_model *model, int64_t batch,
-                                  bool is_training, const tp_node_id *inputs, tp_node_id weight,
+                                  int64_t cores, const tp_node_id *inputs, tp_node_id weight,
                                   tp_model_forward *out_forward) TPUCL_MUST_CHECK;
 
 #endif

@@ -9,13 +9,19 @@
  *                        goes to the core at position p
  *   collective_permute   the operand of the core that source_target_pairs (source, target, source, ...) name for
  *                        this one; zeros where none is named. No core is named twice as source or as target
+ *   cross_replica_sum    f32. The sum over the core's own neighbours: positions p - p mod group .. + group - 1,
+ *                        by the balanced tree over all cores in which the others' operands are left out, flushed
+ *                        once at its end. Named after tf.tpu.cross_replica_sum; for
+ *                        statistics that are normalised with (batch normalisation over several cores)
  *   replica_id           u32 scalar: the core's position in its group
  *
- * Whoever holds all cores evaluates them (exec, reference), so there is no evaluation here; and no gradient:
- * whether the gradient of a sum over cores is again to be summed depends on what the losses of the cores
- * mean. */
+ * Whoever holds all cores evaluates them (exec, reference), so there is no evaluation here; and no gradient but
+ * cross_replica_sum's: whether the gradient of a sum over cores is again to be summed depends on what the
+ * losses of the cores mean. There they are parts of one loss, their sum, as in training (optim/cross_shard.h):
+ * what a core puts in reaches the losses of all of its group, so its gradient is the sum of theirs. */
 #include "ops/op_collective.h"
 
+#include "graph/builder.h"
 #include "ops/op_util.h"
 
 static tpucl_status all_reduce_infer(const tp_graph *graph, const tp_node *node,
@@ -92,6 +98,26 @@ static tpucl_status collective_permute_infer(const tp_graph *graph, const tp_nod
     return tp_op_infer_same(graph, node, TP_DTYPES_FLOAT, out_dtype, out_shape);
 }
 
+static tpucl_status cross_replica_sum_infer(const tp_graph *graph, const tp_node *node,
+                                            tp_dtype *out_dtype, tp_shape *out_shape)
+{
+    const int64_t group = tp_node_attr_int(node, "group", 0);
+    const int64_t cores = tp_node_attr_int(node, "cores", 0);
+    if (cores < 1 || cores > INT32_MAX || group < 1 || cores % group != 0)
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "cross_replica_sum over groups of %lld of %lld cores, expected a divisor",
+                       (long long)group, (long long)cores);
+    return tp_op_infer_same(graph, node, TP_DTYPE_BIT(TP_F32), out_dtype, out_shape);
+}
+
+static void cross_replica_sum_gradient(tp_graph *graph, tp_node_id id, tp_node_id d_result,
+                                       tp_node_id *d_inputs)
+{
+    const tp_node *node = tp_graph_node(graph, id);
+    d_inputs[0] = tp_op_cross_replica_sum(graph, d_result, tp_node_attr_int(node, "group", 1),
+                                          tp_node_attr_int(node, "cores", 1));
+}
+
 static tpucl_status replica_id_infer(const tp_graph *graph, const tp_node *node,
                                      tp_dtype *out_dtype, tp_shape *out_shape)
 {
@@ -130,6 +156,10 @@ static const tp_attr_spec permute_attrs[] = {
     {"source_target_pairs", TP_ATTR_INTS, false, NULL, "source, target, source, target, ..."},
     CORES_ATTR,
     {0}};
+static const tp_attr_spec sum_attrs[] = {
+    {"group", TP_ATTR_INT, false, NULL, "neighbouring cores that are summed over"},
+    CORES_ATTR,
+    {0}};
 static const tp_attr_spec replica_id_attrs[] = {CORES_ATTR, {0}};
 
 const tp_opdef tp_opdef_all_reduce = {.name = "all_reduce",
@@ -164,6 +194,16 @@ const tp_opdef tp_opdef_collective_permute = {.name = "collective_permute",
                                               .attrs = permute_attrs,
                                               .infer = collective_permute_infer,
                                               .depends_on_core = true};
+const tp_opdef tp_opdef_cross_replica_sum = {
+    .name = "cross_replica_sum",
+    .op_class = TP_OP_COLLECTIVE,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .doc = "Sum over the group of neighbouring cores that the core is in.",
+    .attrs = sum_attrs,
+    .infer = cross_replica_sum_infer,
+    .gradient = cross_replica_sum_gradient,
+    .depends_on_core = true};
 const tp_opdef tp_opdef_replica_id = {.name = "replica_id",
                                       .op_class = TP_OP_MEMORY,
                                       .doc =

@@ -10,5 +10,6 @@ extern const tp_opdef tp_opdef_all_reduce;
 extern const tp_opdef tp_opdef_all_gather;
 extern const tp_opdef tp_opdef_reduce_scatter;
 extern const tp_opdef tp_opdef_collective_permute;
+extern const tp_opdef tp_opdef_cross_replica_sum;
 
 #endif

@@ -37,9 +37,9 @@ static const tp_opdef *const all_ops[] = {
     ROW(cumulative)                              /* op_cumulative.c */
     ROW(sort) ROW(top_k)                         /* op_sort.c */
     TP_RANDOM_OPS(ROW)                           /* op_random.c */
-    ROW(replica_id) ROW(all_reduce) ROW(all_gather) ROW(reduce_scatter)
-        ROW(collective_permute) /* op_collective.c */
-    TP_LOOP_OPS(ROW)            /* op_loop.c */
+    ROW(replica_id) ROW(all_reduce) ROW(all_gather) ROW(reduce_scatter) ROW(collective_permute)
+        ROW(cross_replica_sum) /* op_collective.c */
+    TP_LOOP_OPS(ROW)           /* op_loop.c */
 };
 
 const tp_op_table *tp_ops_registry(void)

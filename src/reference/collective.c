@@ -62,10 +62,35 @@ static void permute(const tp_node *node, const tp_host_tensor *parts, int32_t po
         if (pairs[i + 1] == position) memcpy(out->data, parts[pairs[i]].data, bytes);
 }
 
+/* Of the position's own neighbours: what x + -0 leaves out. */
+static tpucl_status sum_neighbours(const tp_node *node, const tp_host_tensor *parts, int32_t count,
+                                   int32_t position, float *out)
+{
+    const int32_t group = (int32_t)tp_node_attr_int(node, "group", count);
+    const int64_t elems = tp_shape_elems(&parts[0].shape);
+    tpucl_status status = TPUCL_OUT_OF_MEMORY;
+    float *nothing = TP_NEW_ARRAY(float, (size_t)elems + 1);
+    tp_host_tensor *own = TP_NEW_ARRAY(tp_host_tensor, (size_t)count);
+    if (nothing && own) {
+        for (int64_t i = 0; i < elems; ++i)
+            nothing[i] = -0.0f;
+        for (int32_t i = 0; i < count; ++i) {
+            own[i] = parts[i];
+            if (i / group != position / group) own[i].data = nothing;
+        }
+        status = sum(own, count, out);
+    }
+    tp_free(nothing);
+    tp_free(own);
+    return status;
+}
+
 tpucl_status tp_reference_collective(const tp_node *node, const tp_host_tensor *parts,
                                      int32_t count, int32_t position, tp_host_tensor *out)
 {
     if (tp_node_is(node, "all_reduce")) return sum(parts, count, out->data);
+    if (tp_node_is(node, "cross_replica_sum"))
+        return sum_neighbours(node, parts, count, position, out->data);
     if (tp_node_is(node, "reduce_scatter"))
         return reduce_scatter(node, parts, count, position, out);
     if (tp_node_is(node, "all_gather"))

@@ -284,6 +284,23 @@ static tpucl_status build_collectives(tp_graph **out_graph)
     tp_graph_add_output(g, "all_gather", tp_op_all_gather(g, x, 0, 3));
     tp_graph_add_output(g, "reduce_scatter", tp_op_reduce_scatter(g, x, 1, 3));
     tp_graph_add_output(g, "collective_permute", tp_op_collective_permute(g, x, pairs, 2, 3));
+    tp_graph_add_output(g, "cross_replica_sum", tp_op_cross_replica_sum(g, x, 3, 3));
+    return finish(g, out_graph);
+}
+
+/* Sums over some of the cores, and what their gradient makes of a loss that each core has its own share of. */
+static tpucl_status build_neighbours(tp_graph **out_graph)
+{
+    tp_graph *g = NULL;
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(2, 5, 6, 0, 0));
+    const tp_node_id pairs = tp_op_cross_replica_sum(g, x, 2, 6);
+    const tp_node_id loss = tp_op_reduce(g, tp_op_multiply(g, pairs, x), "add", NULL, 0);
+    tp_node_id gradient;
+    tp_graph_gradients(g, loss, &x, 1, &gradient);
+    tp_graph_add_output(g, "pairs", pairs);
+    tp_graph_add_output(g, "threes", tp_op_cross_replica_sum(g, pairs, 3, 6));
+    tp_graph_add_output(g, "gradient", gradient);
     return finish(g, out_graph);
 }
 
@@ -529,6 +546,7 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"order", build_order, 2, 0, 1, true, false},
         {"attention", build_attention, 2, 0, 1, false, false},
         {"collectives", build_collectives, 3, 2, 1, true, false},
+        {"sums over neighbours", build_neighbours, 6, 2, 1, false, false},
         {"loops", build_loop, 3, 2, 2, false, false},
         {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
         {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},

@@ -46,6 +46,8 @@ def main():
     emit("all_gather", np.concatenate([x.reshape(4, 10) for x in cores], 1))
     # part by part: what core 0 gets of dim 1, then core 1, ...
     emit("reduce_scatter", np.stack(np.split(tree(cores).reshape(4, 10), 5, 1)))
+    pairs = [cores[0] + cores[1], cores[2] + cores[3]]
+    emit("cross_replica_sum", np.stack([pairs[0], pairs[0], pairs[1], pairs[1]]))
     emit("collective_permute", np.stack([cores[2], cores[0], np.zeros(40, F32), cores[4], cores[1]]))
 
 

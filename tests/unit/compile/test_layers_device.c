@@ -39,3 +39,24 @@ Test(layers_device, all_cases)
         free(paths[i]);
     }
 }
+
+/* Statistics and their gradients go over pairs of four cores, of which two are in a wave. */
+Test(layers_device, normalised_over_groups_of_cores)
+{
+    static const char layers[] =
+        "{\"type\": \"Dense\", \"units\": 5}, {\"type\": \"BatchNormalization\","
+        " \"cores_per_group\": 2}, {\"type\": \"Dense\", \"units\": 3},"
+        "{\"type\": \"BatchNormalization\", \"synchronized\": true}";
+    char text[2000] = "";
+    tp_graph *graph = NULL;
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_cross_shard four = {.shards = 4};
+    const tp_model_train train = {3, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, &optimizer, &four};
+    tp_model *model = model_of(layers, f32_input(1, (int64_t[]){4}), &mixed_options);
+    EXPECT_OK(tp_model_build_train(model, &train, &graph));
+    const program_run_options options = {.cores = 4, .wave_cores = 2, .steps = 2, .seed = 11};
+    const bool is_equal = program_run_compare(graph, &options, text, sizeof text);
+    cr_assert(is_equal, "%s", text);
+    tp_graph_destroy(graph);
+    tp_model_destroy(model);
+}

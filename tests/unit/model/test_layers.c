@@ -226,6 +226,111 @@ Test(layers, batch_normalisation_counts_examples)
     tp_model_destroy(model);
 }
 
+/* Eight cores of two rows, of which the last three rows do not count. */
+enum { NORM_CORES = 8, NORM_ROWS = 16, NORM_REAL = 13, NORM_FEATURES = 3 };
+
+static float norm_values[NORM_ROWS * NORM_FEATURES], norm_targets[NORM_ROWS * NORM_FEATURES];
+static float norm_weights[NORM_ROWS];
+
+/* After two steps of SGD: gamma, beta, moving mean and variance, and the loss of both steps. */
+typedef struct norm_result {
+    float values[4][NORM_FEATURES], losses[2];
+} norm_result;
+
+static norm_result train_norm(const char *layer, int64_t cores)
+{
+    static const char *const names[] = {"gamma", "beta", "moving_mean", "moving_variance"};
+    const tp_cross_shard shards = {.shards = cores};
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    norm_result result;
+    optimizer.learning_rate = 0.5;
+    /* A second normalisation behind the first: gradients go through both groups' sums. */
+    char text[512];
+    snprintf(text, sizeof text, "%s,{\"type\": \"Activation\", \"activation\": \"tanh\"},%s", layer,
+             layer);
+    tp_model *model = model_of(text, f32_input(1, (int64_t[]){NORM_FEATURES}), &float32_options);
+    model_run run = train_start(model, NORM_ROWS / cores, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false,
+                                &optimizer, &shards);
+    for (int i = 0; i < NORM_ROWS * NORM_FEATURES; i++) {
+        norm_values[i] = golden_value(3, (uint32_t)i) * (float)(1 + i % 5) + (float)(i / 12);
+        norm_targets[i] = golden_value(4, (uint32_t)i);
+        norm_weights[i / NORM_FEATURES] = i / NORM_FEATURES < NORM_REAL ? 1 : 0;
+    }
+    for (uint32_t step = 0; step < 2; step++) {
+        model_step(&run, norm_values, norm_targets, norm_weights, step);
+        result.losses[step] = model_scalar(&run, "loss_sum");
+    }
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "batch_normalization/%s", names[i]);
+        memcpy(result.values[i], model_variable(&run, name)->data, sizeof result.values[i]);
+    }
+    model_stop(&run);
+    tp_model_destroy(model);
+    return result;
+}
+
+static void expect_norm(const norm_result *found, const norm_result *expected, const char *what)
+{
+    for (int i = 0; i < 2; i++)
+        cr_expect(fabsf(found->losses[i] - expected->losses[i]) < 1e-5f * expected->losses[0],
+                  "%s: loss %g, expected %g", what, (double)found->losses[i],
+                  (double)expected->losses[i]);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < NORM_FEATURES; k++)
+            cr_expect(fabsf(found->values[i][k] - expected->values[i][k]) < 5e-6f,
+                      "%s: value %d of feature %d is %g, expected %g", what, i, k,
+                      (double)found->values[i][k], (double)expected->values[i][k]);
+}
+
+#define NORM(more) "{\"type\": \"BatchNormalization\", \"momentum\": 0.75" more "}"
+
+/* A core with all rows, and groups of the same rows on more cores: the same up to the order of sums. */
+Test(layers, batch_normalisation_over_groups_of_cores)
+{
+    const norm_result whole = train_norm(NORM(""), 1);
+    const norm_result eight = train_norm(NORM(", \"cores_per_group\": 8"), 8);
+    const norm_result all = train_norm(NORM(", \"synchronized\": true"), 8);
+    const norm_result two = train_norm(NORM(", \"cores_per_group\": 2"), 2);
+    expect_norm(&eight, &whole, "8 of 8 cores");
+    expect_norm(&two, &whole, "2 of 2 cores");
+    cr_expect(memcmp(&eight, &all, sizeof all) == 0, "synchronized is all cores");
+    /* Groups of 4 of 8 cores are 2 cores with groups of one; those of 2 are 4 cores'. */
+    const norm_result halves = train_norm(NORM(""), 2), quarters = train_norm(NORM(""), 4);
+    const norm_result fours = train_norm(NORM(", \"cores_per_group\": 4"), 8);
+    const norm_result pairs = train_norm(NORM(", \"cores_per_group\": 2"), 8);
+    expect_norm(&fours, &halves, "4 of 8 cores");
+    expect_norm(&pairs, &quarters, "2 of 8 cores");
+    cr_expect(fabsf(halves.losses[0] - whole.losses[0]) > 1e-2f, "the groups make a difference");
+    /* In double precision: the first step's moving mean and variance, and loss. */
+    norm_result plain = {.losses = {0}};
+    for (int k = 0; k < NORM_FEATURES; k++) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < NORM_REAL; i++)
+            sum += (double)norm_values[i * NORM_FEATURES + k];
+        for (int i = 0; i < NORM_REAL; i++)
+            squares += pow((double)norm_values[i * NORM_FEATURES + k] - sum / NORM_REAL, 2);
+        /* two equal steps: 0.75 * 0.25 + 0.25 of what they see */
+        plain.values[2][k] = (float)(0.4375 * sum / NORM_REAL);
+        plain.values[3][k] = (float)(0.5625 + 0.4375 * squares / NORM_REAL);
+        cr_expect(fabsf(eight.values[2][k] - plain.values[2][k]) < 1e-6f);
+        cr_expect(fabsf(eight.values[3][k] - plain.values[3][k]) < 4e-6f);
+    }
+}
+
+Test(layers, batch_normalisation_over_cores_that_are_not_there_is_refused)
+{
+    const tp_cross_shard six = {.shards = 6};
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_model_train train = {2, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, &optimizer, &six};
+    tp_graph *graph = NULL;
+    tp_model *model =
+        model_of(NORM(", \"cores_per_group\": 4"), f32_input(1, (int64_t[]){3}), &float32_options);
+    EXPECT_FAILURE(tp_model_build_train(model, &train, &graph), TPUCL_INVALID_ARGUMENT,
+                   "'cores_per_group' is 4, which does not divide the 6 cores");
+    tp_model_destroy(model);
+}
+
 Test(layers, frozen_batch_normalisation_does_not_move)
 {
     static const float image[2] = {2, 4}, weight[2] = {1, 1}, target[2] = {0};
@@ -257,6 +362,12 @@ Test(layers, what_does_not_fit_is_said)
         {"{\"type\": \"LayerNormalization\", \"axis\": 0}", "'axis' has 0"},
         {"{\"type\": \"LayerNormalization\", \"axis\": []}", "'axis' is empty"},
         {"{\"type\": \"Softmax\", \"axis\": 4}", "'axis' has 4"},
+        {"{\"type\": \"BatchNormalization\", \"axis\": 0}", "'axis' has 0"},
+        {"{\"type\": \"BatchNormalization\", \"synchronized\": true, \"cores_per_group\": 2}",
+         "'synchronized' means all cores"},
+        {"{\"type\": \"Conv2DTranspose\", \"filters\": 2, \"kernel_size\": 3, \"strides\": 2,"
+         " \"output_padding\": 2}",
+         "'output_padding' is 2, expected less than the stride of 2"},
         {"{\"type\": \"GroupNormalization\", \"groups\": 3}", "do not split into 3 'groups'"},
         {"{\"type\": \"GroupNormalization\", \"groups\": 0}", "do not split into 0 'groups'"},
         {"{\"type\": \"Permute\", \"dims\": [1, 2, 2]}", "each of 1 to 3 once"},

@@ -129,8 +129,8 @@ Test(model, shapes_that_do_not_fit)
         (const char *const[]){"a window of 5 does not fit into the input's height of 4"});
     expect_problems("{\"type\": \"Reshape\", \"target_shape\": [3, -1]}", 1, (int64_t[]){4}, 1,
                     (const char *const[]){"do not fit 'target_shape'"});
-    expect_problems("{\"type\": \"BatchNormalization\", \"axis\": 1}", 3, (int64_t[]){4, 4, 1}, 1,
-                    (const char *const[]){"'axis' is 1, expected -1 or 3"});
+    expect_problems("{\"type\": \"BatchNormalization\", \"axis\": 4}", 3, (int64_t[]){4, 4, 1}, 1,
+                    (const char *const[]){"'axis' has 4, expected different ones of 1 to 3"});
 }
 
 Test(model, names)

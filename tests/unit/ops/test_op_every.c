@@ -122,6 +122,10 @@ static void check_collectives(int32_t cores, int32_t wave_cores)
     tp_graph_add_output(g, "scatter", tp_op_reduce_scatter(g, wide, 1, cores));
     tp_graph_add_output(g, "permute", tp_op_collective_permute(g, zeros, ring, 2, cores));
     tp_graph_add_output(g, "permute bf16", tp_op_collective_permute(g, b, ring, 1, cores));
+    tp_graph_add_output(g, "sum of all", tp_op_cross_replica_sum(g, x, cores, cores));
+    tp_graph_add_output(g, "sum of one", tp_op_cross_replica_sum(g, x, 1, cores));
+    if (cores % 2 == 0)
+        tp_graph_add_output(g, "sum of two", tp_op_cross_replica_sum(g, zeros, 2, cores));
     const tp_node_id id = tp_op_replica_id(g, cores);
     tp_graph_add_output(g, "id", id);
     tp_graph_add_output(g, "of all", tp_op_all_reduce(g, tp_op_convert(g, id, TP_F32)));
@@ -136,6 +140,7 @@ Test(op_every, across_cores)
     check_collectives(2, 0);
     check_collectives(5, 2);
     check_collectives(3, 1);
+    check_collectives(4, 2);
 }
 
 Test(op_every, wrong_group_is_refused)

@@ -120,6 +120,61 @@ Test(op_rest, across_cores)
     expect_collective(build_replica_id, "replica_id", (const uint32_t[]){0, 1, 2, 3, 4}, 1, false);
 }
 
+/* Four cores in pairs. The loss of a core is the sum of squares of its pair's sums, the whole loss that of all
+ * cores: 2 * y on both cores of a pair reach x, and a little more x on one core makes the whole loss grow so. */
+enum { PAIRED = 4 };
+
+static double pair_loss(float data[PAIRED][ELEMS], tp_reference *reference)
+{
+    const void *inputs[PAIRED];
+    double loss = 0;
+    for (int i = 0; i < PAIRED; ++i)
+        inputs[i] = data[i];
+    EXPECT_OK(tp_reference_step(reference, inputs, 0));
+    for (int32_t core = 0; core < PAIRED; ++core)
+        loss += (double)*(const float *)tp_reference_output(reference, core, 1)->data;
+    return loss;
+}
+
+Test(op_rest, sums_over_neighbours)
+{
+    static float data[PAIRED][ELEMS];
+    const tp_reference_options options = {.cores = PAIRED};
+    tp_reference *reference = NULL;
+    graph_run run;
+    graph_run_begin(&run);
+    tp_graph *g = run.graph;
+    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, (tp_shape){2, {4, 10}});
+    const tp_node_id y = tp_op_cross_replica_sum(g, x, 2, PAIRED);
+    const tp_node_id loss = tp_op_reduce(g, tp_op_multiply(g, y, y), "add", NULL, 0);
+    tp_node_id gradient;
+    tp_graph_add_output(g, "y", y);
+    tp_graph_add_output(g, "loss", loss);
+    tp_graph_gradients(g, loss, &x, 1, &gradient);
+    tp_graph_add_output(g, "gradient", gradient);
+    for (uint32_t core = 0; core < PAIRED; ++core)
+        for (uint32_t i = 0; i < ELEMS; ++i)
+            data[core][i] = golden_value(60 + core, i);
+    EXPECT_OK(tp_reference_create(g, &options, &reference));
+    pair_loss(data, reference);
+    for (int32_t core = 0; core < PAIRED; ++core)
+        cr_assert_arr_eq(tp_reference_output(reference, core, 0)->data,
+                         golden_cross_replica_sum + core * ELEMS, ELEMS * 4, "core %d", core);
+    const float found = ((const float *)tp_reference_output(reference, 2, 2)->data)[7];
+    const float at = data[2][7], by = 0x1p-6f;
+    data[2][7] = at + by;
+    const double above = pair_loss(data, reference);
+    data[2][7] = at - by;
+    const double below = pair_loss(data, reference);
+    cr_assert(fabs((above - below) / (2 * (double)by) - (double)found) < 1e-3, "%g, expected %g",
+              (double)found, (above - below) / (2 * (double)by));
+    coverage_note("shape", "cross_replica_sum");
+    coverage_note("golden", "cross_replica_sum");
+    coverage_note("gradient", "cross_replica_sum");
+    tp_reference_destroy(reference);
+    graph_run_end(&run);
+}
+
 /* Two groups of two: each has positions of its own. */
 Test(op_rest, groups)
 {
@@ -151,6 +206,10 @@ static void expect_refused(tp_node_id (*build)(tp_graph *g, tp_node_id x), const
     graph_run_end(&run);
 }
 
+static tp_node_id build_threes(tp_graph *g, tp_node_id x)
+{
+    return tp_op_cross_replica_sum(g, x, 3, 5);
+}
 static tp_node_id build_uneven(tp_graph *g, tp_node_id x)
 {
     return tp_op_reduce_scatter(g, x, 1, 3);
@@ -170,6 +229,7 @@ static tp_node_id build_no_core(tp_graph *g, tp_node_id x)
 
 Test(op_rest, mistakes_across_cores)
 {
+    expect_refused(build_threes, "groups of 3 of 5 cores");
     expect_refused(build_uneven, "reduce_scatter of 10 elements to 3 cores");
     expect_refused(build_no_dim, "all_gather along dim 2 of a tensor of rank 2");
     expect_refused(build_twice, "names core 1 twice as target");
