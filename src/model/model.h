@@ -33,6 +33,8 @@
  *            "label"       s32 [B, result but its last axis...] (sparse) or f32 [B, result...]; not in
  *                          predict
  *            "weight"      f32 [B]: 1 for an example, 0 for padding; not in predict
+ *            "sample_weight" f32 [B], if the score says so: what examples weigh in losses and metrics, >= 0;
+ *                          layers (BatchNormalization) and rows of weight 0 do not see it
  *            "denominator" f32 []: sum of weights over all cores of the replica group in this step;
  *                          only in train
  *   outputs  "loss_sum", "weight_sum": f32 [], replicated, sums over the replica group: of
@@ -50,7 +52,7 @@
  * that is an expression has the dtype and shape that the target says.
  *
  * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(); with masked
- * elements there is no denominator input, as their number is known on the cores only: gradients are divided
+ * elements or sample_weight there is no denominator input, as their number is known on the cores only: gradients are divided
  * by the sum of weights after they were summed (cross_shard.h). Examples of
  * weight 0 have no part in any result, whatever their content.
  *
@@ -116,6 +118,7 @@ typedef struct tp_model_score {
     /* One for each output, in their order; the loss given elsewhere then means nothing. NULL: the first output
      * alone is judged. */
     const tp_model_target *targets;
+    bool has_sample_weight; /* the graphs take the input "sample_weight" */
 } tp_model_score;
 
 /* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is

@@ -101,6 +101,7 @@ typedef struct judge {
     int32_t count;
     const tp_node_id *labels; /* [count] */
     tp_node_id weight;        /* f32 [batch] */
+    bool is_weighted;         /* weights are the data's: their sum is known on the cores only */
     tp_problems problems;     /* of expressions and metrics, all of them */
 } judge;
 
@@ -181,7 +182,7 @@ static tpucl_status add_output_loss(judge *j, int32_t index, output_loss *out)
     out->weight_sum = tp_op_reduce(graph, weights.weight, "add", NULL, 0);
     TP_TRY(tp_graph_check(graph));
     const tp_shape counted = tp_graph_node(graph, weights.weight)->shape;
-    out->is_masked = weights.is_masked;
+    out->is_masked = weights.is_masked || j->is_weighted;
     out->most = (double)tp_shape_elems(&counted);
     out->correct = TP_NO_NODE;
     if (tp_loss_has_accuracy(target->loss))
@@ -232,7 +233,10 @@ static tpucl_status add_losses(judge *j, loss_result *out)
         total = i == 0 ? share : tp_op_add(graph, total, share);
     }
     total = add_layer_losses(graph, &j->forward->losses, j->weight, weight_sum, total);
-    *out = (loss_result){.loss_sum = total, .weight_sum = weight_sum};
+    *out = (loss_result){.loss_sum = total,
+                         .weight_sum = weight_sum,
+                         .is_masked = j->is_weighted,
+                         .most = (double)tp_graph_node(graph, j->weight)->shape.dims[0]};
     add_sum_output(graph, "loss_sum", total);
     add_sum_output(graph, "weight_sum", weight_sum);
     return tp_graph_check(graph);
@@ -282,6 +286,13 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
     }
     const tp_shape rows = {.rank = 1, .dims = {batch}};
     const tp_node_id weight = tp_graph_add_input(graph, "weight", TP_F32, rows);
+    const bool is_weighted = score && score->has_sample_weight;
+    tp_node_id judged = weight; /* what examples weigh in losses and metrics */
+    if (is_weighted)
+        judged = tp_op_multiply(
+            graph, weight,
+            tp_model_clear_padding(graph, tp_graph_add_input(graph, "sample_weight", TP_F32, rows),
+                                   weight));
     for (int32_t i = 0; i < model->input_count; i++)
         inputs[i] = tp_model_clear_padding(graph, inputs[i], weight);
     for (int32_t i = 0; i < count; i++)
@@ -296,7 +307,8 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
                .targets = targets,
                .count = count,
                .labels = labels,
-               .weight = weight};
+               .weight = judged,
+               .is_weighted = is_weighted};
     TP_TRY(count > 1 ? add_losses(&j, out) : add_loss(&j, out));
     tp_graph_pop_scope(graph, outer);
     TP_TRY(tp_problems_result(&j.problems, TPUCL_INVALID_CONFIG, "losses and metrics"));

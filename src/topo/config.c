@@ -241,6 +241,12 @@ static void check_files(const tp_config *config, tp_problems *problems)
                   keys[i], "the data set 'npy', when it names files", "'data.dataset' is 'idx'",
                   problems);
     }
+    const bool train_weighs = *config->data.train.weights, test_weighs = *config->data.test.weights;
+    refuse_if(config->data.dataset != TP_DATASET_NPY && (train_weighs || test_weighs),
+              "data.train.weights", "the data set 'npy'", "'data.dataset' is another", problems);
+    if (files && (values[2]->count ? train_weighs != test_weighs : test_weighs))
+        tp_problems_add(problems,
+                        "'data.train.weights' and 'data.test.weights' go together, found one");
     if (files && !values[2]->count != !values[3]->count)
         tp_problems_add(problems,
                         "'data.test.inputs' and 'data.test.labels' go together, found one");

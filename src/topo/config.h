@@ -151,6 +151,7 @@ typedef struct tp_config {
         const char *folder;
         struct {
             tp_config_files inputs, labels;
+            const char *weights; /* of examples; "": all 1 */
         } train, test;
         double scale,
             offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */

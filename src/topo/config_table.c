@@ -195,10 +195,16 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "idx, npy: file of the training inputs; npy: also files by name of input"},
     {"data.train.labels", TP_CONFIG_FILES, FIELD(data.train.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file of the training labels; npy: also files by name of output"},
+    {"data.train.weights", TP_CONFIG_STRING, FIELD(data.train.weights), .fallback = "\"\"",
+     .meaning =
+         "npy: file of what each training example weighs in losses and metrics, numbers from "
+         "0 on; all alike when empty"},
     {"data.test.inputs", TP_CONFIG_FILES, FIELD(data.test.inputs), .fallback = "\"\"",
      .meaning = "idx, npy: file or files of the test inputs; no evaluation without it"},
     {"data.test.labels", TP_CONFIG_FILES, FIELD(data.test.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file or files of the test labels"},
+    {"data.test.weights", TP_CONFIG_STRING, FIELD(data.test.weights), .fallback = "\"\"",
+     .meaning = "npy: file of what the test examples weigh, with data.train.weights"},
     {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",

@@ -173,7 +173,8 @@ static tpucl_status build_targets(tp_session *session)
         targets[i].label_shape = session->train_source->fields[field].shape;
     }
     session->targets = targets;
-    session->score = (tp_model_score){.targets = targets};
+    session->score = (tp_model_score){.targets = targets,
+                                      .has_sample_weight = *config->data.train.weights != '\0'};
     return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, "the losses");
 }
 

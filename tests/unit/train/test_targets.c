@@ -50,6 +50,16 @@ static void make_folder(void)
     put("kind", "<i4", "(12,)", classes, EXAMPLES);
     put("box", "<f4", "(12, 2)", values + 7, EXAMPLES * 2);
     put("short", "<f4", "(11, 2)", values, 22);
+    /* 1 where the sum of the box is above 0, the same three times as large, and one below 0 */
+    float weights[EXAMPLES];
+    for (int i = 0; i < EXAMPLES; i++)
+        weights[i] = values[7 + 2 * i] + values[8 + 2 * i] > 0;
+    put("some", "<f4", "(12,)", weights, EXAMPLES);
+    for (int i = 0; i < EXAMPLES; i++)
+        weights[i] *= 3;
+    put("three", "<f4", "(12,)", weights, EXAMPLES);
+    weights[5] = -1;
+    put("negative", "<f4", "(12,)", weights, EXAMPLES);
 }
 
 static void remove_folder(void)
@@ -106,9 +116,10 @@ typedef struct results {
     double values[TP_SESSION_MAX_METRICS];
 } results;
 
-static results train(const char *losses, const char *metrics)
+static results train_model(const char *text, const char *arrays, const char *losses,
+                           const char *metrics)
 {
-    const targets_case c = {model, data, losses, metrics};
+    const targets_case c = {text, arrays, losses, metrics};
     tp_session *session = NULL;
     int32_t count = 0;
     cr_assert_eq(create(&c, &session), TPUCL_OK, "%s", tpucl_last_error()->message);
@@ -123,6 +134,16 @@ static results train(const char *losses, const char *metrics)
     }
     tp_session_destroy(session);
     return r;
+}
+
+static results train_on(const char *arrays, const char *losses, const char *metrics)
+{
+    return train_model(model, arrays, losses, metrics);
+}
+
+static results train(const char *losses, const char *metrics)
+{
+    return train_on(data, losses, metrics);
 }
 
 static double value(const results *r, const char *name)
@@ -201,6 +222,63 @@ Test(targets, losses_that_are_expressions)
     cr_assert(fabs(value(&masked, "box/loss") - value(&plain, "box/loss")) > 1e-3);
 }
 
+#define WEIGHTED(file)                                                                             \
+    "'inputs': {'image': 'image.npy', 'words': 'words.npy'},"                                      \
+    "'labels': {'kind': 'kind.npy', 'box': 'box.npy'}, 'weights': '" file ".npy'"
+
+/* Examples that weigh nothing are as good as masked; a factor of all weights means nothing. */
+Test(targets, weights_of_examples)
+{
+    static const char metrics[] = "{'box': ['mean_absolute_error', {'name': 'expression', "
+                                  "'expression': 'sum(y_true, axis=-1)',"
+                                  "         'weight': 'sum(y_true, axis=-1) > -9'}]}";
+    const results masked = train(
+        "{'box': {'name': 'mean_squared_error', 'mask': 'sum(y_true, axis=-1) > 0'},"
+        " 'kind': {'name': 'sparse_categorical_crossentropy', 'from_logits': true, 'weight': 0}}",
+        "{'box': ['mean_absolute_error', {'name': 'expression', 'expression': 'sum(y_true, "
+        "axis=-1)',"
+        "         'weight': 'sum(y_true, axis=-1) > 0'}]}");
+    const results plain = train("{'box': 'mean_squared_error'}", metrics);
+    for (int i = 0; i < 2; i++) {
+        const results r = train_on(
+            i == 0 ? WEIGHTED("some") : WEIGHTED("three"),
+            "{'box': 'mean_squared_error', 'kind': {'name': 'sparse_categorical_crossentropy',"
+            " 'from_logits': true, 'weight': 0}}",
+            metrics);
+        expect_near(r.loss, value(&r, "box/loss"), "the whole");
+        expect_near(value(&r, "box/loss"), value(&masked, "box/loss"), "loss");
+        expect_near(value(&r, "box/expression"), value(&masked, "box/expression"), "expression");
+        expect_near(value(&r, "box/mean_absolute_error"), value(&masked, "box/mean_absolute_error"),
+                    "metric");
+        cr_assert(fabs(value(&r, "box/loss") - value(&plain, "box/loss")) > 1e-3);
+    }
+}
+
+/* The same of a model with one output; its loss has the weight of `losses`, too. */
+Test(targets, weights_of_examples_of_one_output)
+{
+    static const char one[] = "{'inputs': [{'name': 'image'}], 'layers': [{'type': 'Flatten'},"
+                              " {'type': 'Dense', 'name': 'box', 'units': 2}]}";
+    static const char arrays[] = "'inputs': {'image': 'image.npy'}, 'labels': {'box': 'box.npy'}";
+    static const char weighted[] = "'inputs': {'image': 'image.npy'}, 'labels': {'box': 'box.npy'},"
+                                   "'weights': 'three.npy'";
+    const results masked = train_model(
+        one, arrays, "{'box': {'name': 'mean_squared_error', 'mask': 'sum(y_true, axis=-1) > 0'}}",
+        "['mean_absolute_error']");
+    const results r = train_model(one, weighted, "{'box': 'mean_squared_error'}",
+                                  "{'box': 'mean_absolute_error'}");
+    const results half = train_model(
+        one, weighted,
+        "{'box': {'name': 'expression', 'expression': 'square(y_pred - y_true)', 'weight': 0.5}}",
+        "[]");
+    const results plain = train_model(one, arrays, "{'box': 'mean_squared_error'}", "[]");
+    cr_assert(r.count == 1 && plain.count == 0);
+    expect_near(r.loss, masked.loss, "loss");
+    expect_near(value(&r, "mean_absolute_error"), value(&masked, "mean_absolute_error"), "metric");
+    cr_assert(fabs(r.loss - plain.loss) > 1e-3);
+    cr_assert(half.loss > 0.5 * r.loss && half.loss < 0.7 * r.loss, "%g of %g", half.loss, r.loss);
+}
+
 static void expect_problem(const targets_case *c, const char *part)
 {
     tp_session *session = NULL;
@@ -233,6 +311,9 @@ Test(targets, mistakes)
         {model, data, "{'box': {'name': 'expression', 'expression': 'mean(y_pred)'}}", NULL},
         {model, data, "{'box': {'name': 'expression', 'expression': 'y_pred > y_true'}}", NULL},
         {model, data, "{'box': {'name': 'mean_squared_error', 'mask': 'y_true'}}", NULL},
+        {model, WEIGHTED("negative"), losses, NULL},
+        {model, WEIGHTED("box"), losses, NULL},
+        {model, WEIGHTED("kind"), losses, NULL},
     };
     static const char *const parts[] = {"did you mean 'box'?",
                                         "the loss 'huber' has no argument 'gamma'",
@@ -249,7 +330,10 @@ Test(targets, mistakes)
                                         "losses.box.expression, column 1: 'mean' goes over the "
                                         "examples of a batch (axis 0)",
                                         "losses.box.expression gives a mask",
-                                        "losses.box.mask gives f32"};
+                                        "losses.box.mask gives f32",
+                                        "example 5 has the weight -1 in",
+                                        "expected one f4 or f8 for each example",
+                                        "expected one f4 or f8 for each example"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_problem(&cases[i], parts[i]);
 }
