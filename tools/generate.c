@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes what is made from tables in the code: configs/schema/run.schema.json, docs/ops.md, and the
- * tables inside docs/config.md, docs/environment.md and docs/topology.md.
+ * tables inside docs/config.md, docs/environment.md, docs/expressions.md and docs/topology.md.
  *
  *   tpucl_generate write <source folder>    brings them up to date
  *   tpucl_generate check <source folder>    exit code 1 and a list when one is not (run by the tests)
@@ -13,6 +13,7 @@
 #include "core/env.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "model/expression.h"
 #include "ops/registry.h"
 #include "topo/config.h"
 #include "topo/topology.h"
@@ -51,6 +52,7 @@ static const struct {
     {"docs/config.md", false, tp_config_markdown},
     {"docs/environment.md", false, make_environment},
     {"docs/topology.md", false, make_figures},
+    {"docs/expressions.md", false, tp_expression_markdown},
     {"docs/ops.md", true, tp_ops_markdown},
 };
 

@@ -51,7 +51,7 @@ typedef struct tpucl_run_info {
     const char *output_dir; /* "" when nothing is written */
 } tpucl_run_info;
 
-enum { TPUCL_MAX_METRICS = 32 };
+enum { TPUCL_MAX_METRICS = 64 };
 
 typedef struct tpucl_epoch {
     int64_t epoch; /* from 1 */
@@ -61,8 +61,8 @@ typedef struct tpucl_epoch {
     double eval_loss, eval_accuracy;     /* on the test part; loss -1 when there is none */
     double eval_seconds;
     bool has_eval; /* eval_loss is one: losses may be below 0 */
-    /* The configured metrics but accuracy, in their order; NaN when nothing was counted. Names are borrowed
-     * from the run. */
+    /* The configured metrics but accuracy, in their order; of a model with several outputs the loss, accuracy
+     * and metrics of each ("box/loss"). NaN when nothing was counted. Names are borrowed from the run. */
     int32_t metric_count;
     const char *const *metric_names;
     double train_metrics[TPUCL_MAX_METRICS], eval_metrics[TPUCL_MAX_METRICS];

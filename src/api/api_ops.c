@@ -145,7 +145,11 @@ static bool read_loss(tpucl_graph *graph, const char *op, tp_model_loss kind, tp
                                 : "two f32 tensors of one shape");
         return false;
     }
-    *out = (tp_loss_input){kind, result.id, TP_NO_NODE, label.id, true, NULL};
+    *out = (tp_loss_input){.kind = kind,
+                           .result = result.id,
+                           .logits = TP_NO_NODE,
+                           .label = label.id,
+                           .from_logits = true};
     return true;
 }
 

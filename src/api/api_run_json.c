@@ -14,38 +14,39 @@ static void put_if(tp_json_writer *writer, const char *key, double value)
         tp_json_write_double(writer, value);
 }
 
-/* Each metric under its name; NaN is null. */
-static void put_metrics(tp_json_writer *writer, const tpucl_epoch *epoch, const double *values)
+static void put_value(tp_json_writer *writer, const char *key, double value)
 {
-    for (int32_t i = 0; i < epoch->metric_count; i++) {
-        tp_json_key(writer, epoch->metric_names[i]);
-        if (isfinite(values[i]))
-            tp_json_write_double(writer, values[i]);
-        else
-            tp_json_write_null(writer);
-    }
+    tp_json_key(writer, key);
+    if (isfinite(value))
+        tp_json_write_double(writer, value);
+    else
+        tp_json_write_null(writer);
 }
 
-/* Of a model with several outputs. */
-static void write_outputs(tp_json_writer *writer, const tp_session *session,
-                          const tp_session_output *outputs)
+/* By name; in "outputs", by output, where a model has several. */
+static void put_metrics(tp_json_writer *writer, const tp_session *session, const double *values)
 {
-    const int32_t count = tp_session_output_count(session);
-    if (!count) return;
-    tp_json_key(writer, "outputs");
-    tp_json_begin_object(writer);
-    for (int32_t i = 0; i < count; i++) {
-        tp_json_key(writer, tp_session_output_name(session, i));
-        tp_json_begin_object(writer);
-        tp_json_put_double(writer, "loss", outputs[i].loss);
-        put_if(writer, "accuracy", outputs[i].accuracy);
-        tp_json_end_object(writer);
+    const char *before = NULL;
+    for (int32_t i = 0; i < tp_session_metric_count(session); i++) {
+        const char *output = tp_session_metric_output(session, i);
+        if (output && !before) {
+            tp_json_key(writer, "outputs");
+            tp_json_begin_object(writer);
+        }
+        if (output != before) {
+            if (before) tp_json_end_object(writer);
+            tp_json_key(writer, output);
+            tp_json_begin_object(writer);
+        }
+        before = output;
+        put_value(writer, tp_session_metric_key(session, i), values[i]);
     }
+    if (!before) return;
+    tp_json_end_object(writer);
     tp_json_end_object(writer);
 }
 
-static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const tp_session *session,
-                        const tp_session_epoch *details)
+static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const tp_session *session)
 {
     tp_json_begin_object(writer);
     tp_json_put_int(writer, "epoch", epoch->epoch);
@@ -56,8 +57,7 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const 
     tp_json_begin_object(writer);
     tp_json_put_double(writer, "loss", epoch->train_loss);
     put_if(writer, "accuracy", epoch->train_accuracy);
-    write_outputs(writer, session, details->train_outputs);
-    put_metrics(writer, epoch, epoch->train_metrics);
+    put_metrics(writer, session, epoch->train_metrics);
     tp_json_end_object(writer);
     tp_json_key(writer, "eval");
     if (!epoch->has_eval) {
@@ -66,8 +66,7 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const 
         tp_json_begin_object(writer);
         tp_json_put_double(writer, "loss", epoch->eval_loss);
         put_if(writer, "accuracy", epoch->eval_accuracy);
-        write_outputs(writer, session, details->eval_outputs);
-        put_metrics(writer, epoch, epoch->eval_metrics);
+        put_metrics(writer, session, epoch->eval_metrics);
         tp_json_put_double(writer, "seconds", epoch->eval_seconds);
         tp_json_end_object(writer);
     }
@@ -111,10 +110,8 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     tp_json_put_bool(&writer, "interrupted", result->interrupted);
     tp_json_key(&writer, "epochs");
     tp_json_begin_array(&writer);
-    int32_t count;
-    const tp_session_epoch *epochs = tp_session_epochs(run->session, &count);
-    for (int32_t i = 0; i < result->epoch_count && i < count; i++)
-        write_epoch(&writer, &result->epochs[i], run->session, &epochs[i]);
+    for (int32_t i = 0; i < result->epoch_count; i++)
+        write_epoch(&writer, &result->epochs[i], run->session);
     tp_json_end_array(&writer);
     tp_json_put_string(&writer, "params_sha256", result->params_sha256);
     tp_json_put_double(&writer, "first_step_seconds", result->first_step_seconds);
@@ -156,7 +153,7 @@ tpucl_status tpucl_run_evaluation_json(tpucl_run *run, const char *part, const t
                     !strcmp(part, "train") ? run->info.train_examples : run->info.test_examples);
     tp_json_put_double(&writer, "loss", result->eval_loss);
     put_if(&writer, "accuracy", result->eval_accuracy);
-    put_metrics(&writer, result, result->eval_metrics);
+    put_metrics(&writer, run->session, result->eval_metrics);
     tp_json_put_double(&writer, "seconds", result->eval_seconds);
     tp_json_put_string(&writer, "params_sha256", digest);
     tp_json_end_object(&writer);

@@ -75,14 +75,24 @@ tpucl_status tp_check_add(tp_check_report *report, tp_severity severity, const c
     return push(report, severity, rule, where, remedy, text);
 }
 
+/* Behind a problem: the lines that show its place, deeper than the problems themselves. */
+static char *end_of_problem(char *line)
+{
+    char *next = strchr(line, '\n');
+    while (next && strncmp(next, "\n    ", 5) == 0)
+        next = strchr(next + 1, '\n');
+    return next;
+}
+
 tpucl_status tp_check_add_error(tp_check_report *report, const char *rule)
 {
+    static const char head[] = " problems:\n";
     char text[sizeof tpucl_last_error()->message];
     snprintf(text, sizeof text, "%s", tpucl_last_error()->message);
-    char *line = text, *next = strchr(text, '\n');
-    if (next) line = next + 1; /* "<what> has 3 problems:" comes first */
+    char *line = text, *next = strstr(text, head);
+    if (next) line = next + sizeof head - 1; /* "<what> has 3 problems:" comes first */
     for (; line && *line; line = next) {
-        next = strchr(line, '\n');
+        next = end_of_problem(line);
         if (next) *next++ = '\0';
         TP_TRY(push(report, TP_SEVERITY_ERROR, rule, "", "", line + strspn(line, " -")));
     }

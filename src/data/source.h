@@ -54,6 +54,9 @@ typedef struct tp_source_file {
 tpucl_status tp_source_open_npy_files(const tp_source_file *files, int32_t file_count,
                                       tp_source **out_source);
 
+/* One more array of a source that was read from .npy files, with as many examples. */
+tpucl_status tp_source_add_npy(tp_source *source, const tp_source_file *file);
+
 /* The caller's arrays, borrowed: they outlive the source and do not change. `fields` names and shapes are
  * copied. */
 tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *arrays,

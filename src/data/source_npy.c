@@ -342,3 +342,15 @@ tpucl_status tp_source_open_npy_files(const tp_source_file *files, int32_t file_
     *out_source = source;
     return TPUCL_OK;
 }
+
+tpucl_status tp_source_add_npy(tp_source *source, const tp_source_file *file)
+{
+    if (source->field_count == TP_SOURCE_MAX_FIELDS)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "the data have more than %d arrays",
+                       TP_SOURCE_MAX_FIELDS);
+    if (tp_source_find_field(source, file->name) >= 0)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "the data have an array '%s' already", file->name);
+    TP_TRY(add_npy(file, source->fields[0].name, source));
+    source->label_count += file->is_label;
+    return TPUCL_OK;
+}

@@ -16,13 +16,13 @@ enum { LONGEST_TEXT = 8192, DEEPEST = 64 };
 /* The line that holds the place, and a mark below it; long lines are cut around the place. */
 static void point_at(const tp_expression *e, const char *at, char *out, size_t room)
 {
-    enum { BEFORE = 60, AFTER = 40 };
+    enum { BEFORE = 60, AFTER = 60 };
     const char *begin = at, *end = at;
     while (begin > e->text && begin[-1] != '\n' && at - begin < BEFORE)
         begin--;
     while (*end && *end != '\n' && end - at < AFTER)
         end++;
-    snprintf(out, room, "\n  %.*s\n  %*s^", (int)(end - begin), begin, (int)(at - begin), "");
+    snprintf(out, room, "\n    %.*s\n    %*s^", (int)(end - begin), begin, (int)(at - begin), "");
 }
 
 tpucl_status tp_expression_fail(const tp_expression *e, const char *at, const char *format, ...)
@@ -303,6 +303,7 @@ static tpucl_status read_index(tp_expression *e, tp_expression_value *inout_valu
     if (inout_value->node == TP_NO_NODE) return tp_expression_fail(e, at, "a number has no axes");
     tp_shape shape = tp_graph_node(e->graph, inout_value->node)->shape;
     if (shape.rank == 0) return tp_expression_fail(e, at, "a scalar has no axes");
+    TP_TRY(tp_expression_keep_batch(e, at, tp_view_of("[...]"), &shape, shape.rank - 1));
     TP_TRY(expect(e, "..."));
     TP_TRY(expect(e, ","));
     const int64_t size = shape.dims[shape.rank - 1];
@@ -463,23 +464,15 @@ static tpucl_status read_or(tp_expression *e, tp_expression_value *out_value)
     return read_level(e, rows, read_and, out_value);
 }
 
-tpucl_status tp_expression_build(tp_graph *graph, const char *what, const char *text,
-                                 const tp_expression_name *names, int32_t name_count,
-                                 tp_node_id *out_node)
+tpucl_status tp_expression_parse(tp_expression *e, tp_node_id *out_node)
 {
-    tp_expression e = {.graph = graph,
-                       .what = what,
-                       .text = text,
-                       .next = text,
-                       .names = names,
-                       .name_count = name_count};
     tp_expression_value value;
-    TP_TRY(tp_graph_check(graph));
-    if (strlen(text) > LONGEST_TEXT)
-        return TP_FAIL(TPUCL_INVALID_CONFIG, "%s has %zu characters, expected at most %d", what,
-                       strlen(text), LONGEST_TEXT);
-    TP_TRY(read_or(&e, &value));
-    skip(&e);
-    if (*e.next) return tp_expression_fail(&e, e.next, "expected the end, found '%c'", *e.next);
-    return tp_expression_node(&e, &value, TP_F32, out_node);
+    TP_TRY(tp_graph_check(e->graph));
+    if (strlen(e->text) > LONGEST_TEXT)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "%s has %zu characters, expected at most %d", e->what,
+                       strlen(e->text), LONGEST_TEXT);
+    TP_TRY(read_or(e, &value));
+    skip(e);
+    if (*e->next) return tp_expression_fail(e, e->next, "expected the end, found '%c'", *e->next);
+    return tp_expression_node(e, &value, TP_F32, out_node);
 }

@@ -17,6 +17,7 @@ struct function {
     tp_node_id (*unary)(tp_graph *graph, tp_node_id a);
     tp_node_id (*binary)(tp_graph *graph, tp_node_id a, tp_node_id b);
     const char *kind; /* of a reduction, direction of a comparison */
+    const char *arguments, *meaning;
 };
 
 static const tp_node *node_of(const tp_expression *e, tp_node_id id)
@@ -133,8 +134,10 @@ static tpucl_status resolve_axes(const tp_expression *e, const tp_expression_cal
                                  const tp_shape *shape, int64_t *axes, int32_t *out_count)
 {
     if (call->axis_count < 0) {
-        for (int32_t i = 0; i < shape->rank; i++)
+        for (int32_t i = 0; i < shape->rank; i++) {
+            TP_TRY(tp_expression_keep_batch(e, call->at, call->name, shape, i));
             axes[i] = i;
+        }
         *out_count = shape->rank;
         return TPUCL_OK;
     }
@@ -144,6 +147,7 @@ static tpucl_status resolve_axes(const tp_expression *e, const tp_expression_cal
         if (axis < 0 || axis >= shape->rank || is_used[axis])
             return tp_expression_fail(e, call->at, "axis %lld of an array with %d, or given twice",
                                       (long long)call->axes[i], shape->rank);
+        TP_TRY(tp_expression_keep_batch(e, call->at, call->name, shape, axis));
         is_used[axis] = true;
     }
     *out_count = 0;
@@ -190,10 +194,10 @@ static tpucl_status apply_argument(const tp_expression *e, const tp_expression_c
     int64_t axes[TP_MAX_RANK];
     int32_t count;
     TP_TRY(tp_expression_node(e, &call->values[0], TP_F32, &a));
-    TP_TRY(resolve_axes(e, call, &node_of(e, a)->shape, axes, &count));
-    if (call->axis_count < 0 && count) axes[0] = count - 1; /* the last one */
-    if (!count || (call->axis_count > 0 && count != 1))
-        return tp_expression_fail(e, call->at, "'%s' takes one axis", row->name);
+    tp_expression_call last = *call;
+    if (call->axis_count < 0) last.axes[0] = -1, last.axis_count = 1;
+    TP_TRY(resolve_axes(e, &last, &node_of(e, a)->shape, axes, &count));
+    if (count != 1) return tp_expression_fail(e, call->at, "'%s' takes one axis", row->name);
     const tp_node_id result = !strcmp(row->name, "argmax") ? tp_op_argmax(e->graph, a, axes[0])
                                                            : tp_op_argmin(e->graph, a, axes[0]);
     return tp_expression_keep(e, call->at, result, out_value);
@@ -284,6 +288,18 @@ static tp_node_id log_softmax(tp_graph *graph, tp_node_id z)
     return tp_op_subtract(graph, shifted, tp_op_log(graph, sum));
 }
 
+/* Over the last axis. */
+static tpucl_status apply_softmax(const tp_expression *e, const tp_expression_call *call,
+                                  const function *row, tp_expression_value *out_value)
+{
+    tp_node_id a;
+    TP_TRY(tp_expression_node(e, &call->values[0], TP_F32, &a));
+    const tp_shape shape = node_of(e, a)->shape;
+    if (shape.rank < 1) return tp_expression_fail(e, call->at, "'%s' needs an axis", row->name);
+    TP_TRY(tp_expression_keep_batch(e, call->at, call->name, &shape, shape.rank - 1));
+    return apply_unary(e, call, row, out_value);
+}
+
 static tp_node_id square(tp_graph *graph, tp_node_id a)
 {
     return tp_op_multiply(graph, a, a);
@@ -297,93 +313,88 @@ static tp_node_id softplus(tp_graph *graph, tp_node_id a)
 
 /* ---- the table ---- */
 
-#define UNARY(name, op)                                                                            \
-    {                                                                                              \
-        name, 1, 1, apply_unary, op, NULL, NULL                                                    \
-    }
-#define ANY(name, op)                                                                              \
-    {                                                                                              \
-        name, 1, 1, apply_any, op, NULL, NULL                                                      \
-    }
-#define BINARY(name, op)                                                                           \
-    {                                                                                              \
-        name, 2, 2, apply_binary, NULL, op, NULL                                                   \
-    }
-#define COMPARE(name, direction)                                                                   \
-    {                                                                                              \
-        name, 2, 2, apply_compare, NULL, NULL, direction                                           \
-    }
-#define REDUCE(name, kind)                                                                         \
-    {                                                                                              \
-        name, 1, 1, apply_reduce, NULL, NULL, kind                                                 \
-    }
+/* clang-format off */
+#define UNARY(name, op, meaning) {name, 1, 1, apply_unary, op, NULL, NULL, "x", meaning}
+#define SOFTMAX(name, op, meaning) {name, 1, 1, apply_softmax, op, NULL, NULL, "x", meaning}
+#define ANY(name, op, meaning) {name, 1, 1, apply_any, op, NULL, NULL, "x", meaning}
+#define BINARY(name, op, meaning) {name, 2, 2, apply_binary, NULL, op, NULL, "x, y", meaning}
+#define COMPARE(name, direction, meaning)                                                          \
+    {name, 2, 2, apply_compare, NULL, NULL, direction, "x, y", meaning}
+#define REDUCE(name, kind, meaning)                                                                \
+    {name, 1, 1, apply_reduce, NULL, NULL, kind, "x, axis=, keepdims=", meaning}
+#define OTHER(name, count, apply, arguments, meaning)                                              \
+    {name, count, count, apply, NULL, NULL, NULL, arguments, meaning}
+/* clang-format on */
 
 static const function functions[] = {
-    ANY("abs", tp_op_abs),
-    ANY("negate", tp_op_negate),
-    ANY("sign", tp_op_sign),
-    ANY("not", tp_op_not),
-    ANY("square", square),
-    ANY("stop_gradient", tp_op_stop_gradient),
-    UNARY("exp", tp_op_exponential),
-    UNARY("exponential", tp_op_exponential),
-    UNARY("expm1", tp_op_exponential_minus_one),
-    UNARY("exponential_minus_one", tp_op_exponential_minus_one),
-    UNARY("log", tp_op_log),
-    UNARY("log1p", tp_op_log_plus_one),
-    UNARY("log_plus_one", tp_op_log_plus_one),
-    UNARY("sqrt", tp_op_sqrt),
-    UNARY("rsqrt", tp_op_rsqrt),
-    UNARY("cbrt", tp_op_cbrt),
-    UNARY("tanh", tp_op_tanh),
-    UNARY("sigmoid", tp_op_logistic),
-    UNARY("logistic", tp_op_logistic),
-    UNARY("erf", tp_op_erf),
-    UNARY("sin", tp_op_sine),
-    UNARY("sine", tp_op_sine),
-    UNARY("cos", tp_op_cosine),
-    UNARY("cosine", tp_op_cosine),
-    UNARY("floor", tp_op_floor),
-    UNARY("ceil", tp_op_ceil),
-    UNARY("round", tp_op_round_nearest_even),
-    UNARY("round_nearest_even", tp_op_round_nearest_even),
-    UNARY("is_finite", tp_op_is_finite),
-    UNARY("softplus", softplus),
-    UNARY("softmax", softmax),
-    UNARY("log_softmax", log_softmax),
-    BINARY("add", tp_op_add),
-    BINARY("subtract", tp_op_subtract),
-    BINARY("multiply", tp_op_multiply),
-    BINARY("divide", tp_op_divide),
-    BINARY("power", tp_op_power),
-    BINARY("remainder", tp_op_remainder),
-    BINARY("maximum", tp_op_maximum),
-    BINARY("minimum", tp_op_minimum),
-    BINARY("and", tp_op_and),
-    BINARY("or", tp_op_or),
-    BINARY("xor", tp_op_xor),
-    COMPARE("equal", "EQ"),
-    COMPARE("not_equal", "NE"),
-    COMPARE("less", "LT"),
-    COMPARE("less_equal", "LE"),
-    COMPARE("greater", "GT"),
-    COMPARE("greater_equal", "GE"),
-    REDUCE("sum", "add"),
-    REDUCE("mean", "add"),
-    REDUCE("max", "max"),
-    REDUCE("min", "min"),
-    REDUCE("prod", "multiply"),
-    REDUCE("all", "and"),
-    REDUCE("any", "or"),
-    {"argmax", 1, 1, apply_argument, NULL, NULL, NULL},
-    {"argmin", 1, 1, apply_argument, NULL, NULL, NULL},
-    {"where", 3, 3, apply_where, NULL, NULL, NULL},
-    {"select", 3, 3, apply_where, NULL, NULL, NULL},
-    {"clip", 3, 3, apply_clip, NULL, NULL, NULL},
-    {"cast", 1, 1, apply_cast, NULL, NULL, NULL},
-    {"expand_dims", 2, 2, apply_expand, NULL, NULL, NULL},
-    {"flatten", 1, 1, apply_flatten, NULL, NULL, NULL},
-    {"one_hot", 2, 2, apply_one_hot, NULL, NULL, NULL},
+    ANY("abs", tp_op_abs, "magnitude"),
+    ANY("negate", tp_op_negate, "`-x`"),
+    ANY("sign", tp_op_sign, "-1, 0 or 1"),
+    ANY("not", tp_op_not, "`!mask`"),
+    ANY("square", square, "`x * x`"),
+    ANY("stop_gradient", tp_op_stop_gradient, "x, through which no gradient goes"),
+    UNARY("exp", tp_op_exponential, "e to the power of x"),
+    UNARY("exponential", tp_op_exponential, "the same"),
+    UNARY("expm1", tp_op_exponential_minus_one, "`exp(x) - 1`, also near 0"),
+    UNARY("exponential_minus_one", tp_op_exponential_minus_one, "the same"),
+    UNARY("log", tp_op_log, "natural logarithm"),
+    UNARY("log1p", tp_op_log_plus_one, "`log(1 + x)`, also near 0"),
+    UNARY("log_plus_one", tp_op_log_plus_one, "the same"),
+    UNARY("sqrt", tp_op_sqrt, "square root"),
+    UNARY("rsqrt", tp_op_rsqrt, "`1 / sqrt(x)`"),
+    UNARY("cbrt", tp_op_cbrt, "cube root"),
+    UNARY("tanh", tp_op_tanh, "hyperbolic tangent"),
+    UNARY("sigmoid", tp_op_logistic, "`1 / (1 + exp(-x))`"),
+    UNARY("logistic", tp_op_logistic, "the same"),
+    UNARY("erf", tp_op_erf, "error function"),
+    UNARY("sin", tp_op_sine, "sine of radians"),
+    UNARY("sine", tp_op_sine, "the same"),
+    UNARY("cos", tp_op_cosine, "cosine of radians"),
+    UNARY("cosine", tp_op_cosine, "the same"),
+    UNARY("floor", tp_op_floor, "whole number below"),
+    UNARY("ceil", tp_op_ceil, "whole number above"),
+    UNARY("round", tp_op_round_nearest_even, "nearest whole number, halves to the even one"),
+    UNARY("round_nearest_even", tp_op_round_nearest_even, "the same"),
+    UNARY("is_finite", tp_op_is_finite, "mask: neither infinite nor NaN"),
+    UNARY("softplus", softplus, "`log(1 + exp(x))`"),
+    SOFTMAX("softmax", softmax, "over the last axis"),
+    SOFTMAX("log_softmax", log_softmax, "`log(softmax(x))`, also where that is tiny"),
+    BINARY("add", tp_op_add, "`x + y`"),
+    BINARY("subtract", tp_op_subtract, "`x - y`"),
+    BINARY("multiply", tp_op_multiply, "`x * y`"),
+    BINARY("divide", tp_op_divide, "`x / y`, of floats"),
+    BINARY("power", tp_op_power, "`x ** y`"),
+    BINARY("remainder", tp_op_remainder, "with the sign of x"),
+    BINARY("maximum", tp_op_maximum, "the larger one"),
+    BINARY("minimum", tp_op_minimum, "the smaller one"),
+    BINARY("and", tp_op_and, "`a & b`, of masks or integers"),
+    BINARY("or", tp_op_or, "`a \\| b`"),
+    BINARY("xor", tp_op_xor, "of masks or integers"),
+    COMPARE("equal", "EQ", "`x == y`"),
+    COMPARE("not_equal", "NE", "`x != y`"),
+    COMPARE("less", "LT", "`x < y`"),
+    COMPARE("less_equal", "LE", "`x <= y`"),
+    COMPARE("greater", "GT", "`x > y`"),
+    COMPARE("greater_equal", "GE", "`x >= y`"),
+    REDUCE("sum", "add", "of the axes"),
+    REDUCE("mean", "add", "of the axes"),
+    REDUCE("max", "max", "of the axes"),
+    REDUCE("min", "min", "of the axes"),
+    REDUCE("prod", "multiply", "product of the axes"),
+    REDUCE("all", "and", "whether all of a mask are set"),
+    REDUCE("any", "or", "whether one of a mask is set"),
+    OTHER("argmax", 1, apply_argument,
+          "x, axis=", "index (s32) of the first largest; one axis, the last when not given"),
+    OTHER("argmin", 1, apply_argument, "x, axis=", "of the first smallest"),
+    OTHER("where", 3, apply_where, "mask, x, y", "x where the mask is set, else y"),
+    OTHER("select", 3, apply_where, "mask, x, y", "the same"),
+    OTHER("clip", 3, apply_clip, "x, low, high", "`minimum(maximum(x, low), high)`"),
+    OTHER("cast", 1, apply_cast, "x, dtype", "x as f32, bf16, s32 or pred"),
+    OTHER("expand_dims", 2, apply_expand, "x, n",
+          "x with an axis of size 1 before axis `n`; -1: behind the last"),
+    OTHER("flatten", 1, apply_flatten, "x", "[batch, all other elements]"),
+    OTHER("one_hot", 2, apply_one_hot, "x, n",
+          "classes x (s32) as f32 [..., n]: 1 at the class, all 0 where x is none of 0 to n - 1"),
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
@@ -417,4 +428,14 @@ tpucl_status tp_expression_apply(const tp_expression *e, const tp_expression_cal
     if (call->word.length && row->apply != apply_cast)
         return tp_expression_fail(e, call->word.data, "'%s' takes no dtype", row->name);
     return row->apply(e, call, row, out_value);
+}
+
+tpucl_status tp_expression_markdown(char **out_text)
+{
+    tp_str_builder text = {0};
+    tp_str_append(&text, "| function | value |\n|---|---|\n");
+    for (size_t i = 0; i < FUNCTION_COUNT; i++)
+        tp_str_builder_printf(&text, "| `%s(%s)` | %s |\n", functions[i].name,
+                              functions[i].arguments, functions[i].meaning);
+    return tp_str_builder_finish(&text, out_text, NULL);
 }

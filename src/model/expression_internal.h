@@ -19,6 +19,7 @@ typedef struct tp_expression {
     const char *what, *text, *next; /* `next`: the first character that is not read yet */
     const tp_expression_name *names;
     int32_t name_count, depth;
+    int64_t batch; /* the axis of this size holds examples, which must not meet; 0: there is none */
 } tp_expression;
 
 /* Arguments of a call, in order; named ones apart. */
@@ -37,6 +38,13 @@ typedef struct tp_expression_call {
 /* A mistake at a place of the text: TPUCL_INVALID_CONFIG. */
 tpucl_status tp_expression_fail(const tp_expression *e, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Reads all of the text. */
+tpucl_status tp_expression_parse(tp_expression *e, tp_node_id *out_node);
+
+/* TPUCL_INVALID_CONFIG when the axis holds the examples of a batch. */
+tpucl_status tp_expression_keep_batch(const tp_expression *e, const char *at, tp_view function,
+                                      const tp_shape *shape, int64_t axis);
 
 /* What a node that was just added came to: an op's own complaint gets its place. */
 tpucl_status tp_expression_keep(const tp_expression *e, const char *at, tp_node_id node,

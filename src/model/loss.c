@@ -37,6 +37,14 @@ bool tp_loss_is_sparse(tp_model_loss kind)
     return tp_loss_def_of(kind)->is_sparse;
 }
 
+bool tp_loss_has_classes(const tp_graph *graph, const tp_loss_input *input)
+{
+    if (input->kind != TP_MODEL_LOSS_EXPRESSION) return tp_loss_is_sparse(input->kind);
+    return tp_graph_node(graph, input->label)->dtype == TP_S32 &&
+           tp_loss_shape_of(graph, input->label).rank + 1 ==
+               tp_loss_shape_of(graph, input->result).rank;
+}
+
 int64_t tp_loss_least_classes(tp_model_loss kind)
 {
     return tp_loss_def_of(kind)->classes;
@@ -143,9 +151,9 @@ static tp_node_id broadcast_front(tp_graph *graph, tp_node_id value, tp_shape sh
     return tp_op_broadcast_in_dim(graph, value, shape, axes);
 }
 
-/* Shape of the losses of elements: [batch, inner...]. */
-static tp_shape element_shape(const tp_graph *graph, const tp_loss_input *input)
+tp_shape tp_loss_element_shape(const tp_graph *graph, const tp_loss_input *input)
 {
+    if (input->kind == TP_MODEL_LOSS_EXPRESSION) return tp_loss_shape_of(graph, input->values);
     tp_shape shape = tp_loss_shape_of(graph, input->result);
     if (shape.rank > 1) shape.dims[--shape.rank] = 0;
     return shape;
@@ -154,7 +162,7 @@ static tp_shape element_shape(const tp_graph *graph, const tp_loss_input *input)
 tp_loss_weights tp_loss_weights_of(tp_graph *graph, const tp_loss_input *input, tp_node_id weight,
                                    tp_node_id mask)
 {
-    const tp_shape shape = element_shape(graph, input);
+    const tp_shape shape = tp_loss_element_shape(graph, input);
     tp_node_id counts = not_ignored(graph, input);
     const int mask_rank = mask == TP_NO_NODE ? 0 : tp_loss_shape_of(graph, mask).rank;
     if (mask_rank > 0 && mask_rank <= shape.rank) {
@@ -177,7 +185,7 @@ tp_node_id tp_loss_sum(tp_graph *graph, const tp_loss_input *input, const tp_los
     if (tp_loss_def_of(input->kind)->shape != TP_LOSS_EXAMPLE)
         return tp_loss_weighted_sum(graph, weights->weight, loss);
     /* an example's loss stands for each of its elements that count */
-    const tp_shape shape = element_shape(graph, input);
+    const tp_shape shape = tp_loss_element_shape(graph, input);
     return tp_loss_weighted_sum(graph, weights->weight, broadcast_front(graph, loss, shape));
 }
 

@@ -17,6 +17,7 @@
 #define TP_MODEL_LOSS_H
 
 #include "graph/graph.h"
+#include "model/expression.h"
 #include "model/model.h"
 
 /* Arguments but from_logits; those that the kind has mean something. */
@@ -28,7 +29,12 @@ struct tp_loss_options {
 #undef TP_LOSS_FLAG
     const double *class_weight; /* [class_count]; classes beyond: 1. Borrowed */
     int64_t class_count;
+    /* Borrowed, NULL: none. What the loss EXPRESSION is; which elements count, any loss; the key path of both
+     * for messages ("loss"). */
+    const char *expression, *mask, *path;
 };
+
+enum { TP_LOSS_MAX_NAMES = 4 };
 
 /* Keras' defaults. */
 tp_loss_options tp_loss_defaults(tp_model_loss kind);
@@ -40,6 +46,10 @@ typedef struct tp_loss_input {
     tp_node_id label;  /* s32 without the last axis (sparse), or f32 of the shape of `result` */
     bool from_logits;  /* `result` holds logits, not probabilities */
     const tp_loss_options *options; /* NULL: the defaults */
+    /* Filled in by loss_expression.h: what expressions see, and what EXPRESSION gave, f32 [batch, ...]. */
+    tp_expression_name names[TP_LOSS_MAX_NAMES];
+    int32_t name_count;
+    tp_node_id values, sample_weight;
 } tp_loss_input;
 
 /* f32 [batch]. Without from_logits probabilities are clipped to [1e-7, 1 - 1e-7], as in Keras, unless
@@ -55,6 +65,10 @@ tp_node_id tp_loss_is_correct(tp_graph *graph, const tp_loss_input *input);
 bool tp_loss_has_accuracy(tp_model_loss kind);
 /* Whether labels are class numbers, s32 without the last axis. */
 bool tp_loss_is_sparse(tp_model_loss kind);
+/* The same of labels that are there: those of EXPRESSION may be anything. */
+bool tp_loss_has_classes(const tp_graph *graph, const tp_loss_input *input);
+/* Of the loss's elements: [batch, inner...]; of EXPRESSION that of its values. */
+tp_shape tp_loss_element_shape(const tp_graph *graph, const tp_loss_input *input);
 /* The least size of the last axis of the result: 2 for losses of several classes. */
 int64_t tp_loss_least_classes(tp_model_loss kind);
 

@@ -375,6 +375,17 @@ BUILD(tversky)
     return rest(graph, tp_op_divide(graph, common, all));
 }
 
+/* ---- expressions ---- */
+
+/* tp_loss_read_values has built it. */
+BUILD(expression)
+{
+    (void)graph;
+    (void)options;
+    (void)counts;
+    return input->values;
+}
+
 /* ---- the table ---- */
 
 const tp_loss_def *tp_loss_def_of(tp_model_loss kind)
@@ -405,6 +416,7 @@ const tp_loss_def *tp_loss_def_of(tp_model_loss kind)
         ROW(COSINE_SIMILARITY, REDUCED, false, 1, false, cosine_similarity),
         ROW(DICE, EXAMPLE, false, 1, false, dice),
         ROW(TVERSKY, EXAMPLE, false, 1, false, tversky),
+        ROW(EXPRESSION, REDUCED, false, 1, false, expression),
 #undef ROW
     };
     return &defs[kind];

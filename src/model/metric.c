@@ -8,6 +8,7 @@
 #include "graph/builder.h"
 #include "model/activation.h"
 #include "model/loss_elements.h"
+#include "model/loss_expression.h"
 
 static const char *const names[] = {
 #define NAME(id, symbol, name) name,
@@ -84,7 +85,7 @@ static tp_node_id mean_last(const metric_input *in, tp_node_id value)
 /* s32 [batch, inner...] */
 static tp_node_id label_class(const metric_input *in)
 {
-    if (tp_loss_is_sparse(in->loss->kind)) return in->loss->label;
+    if (tp_loss_has_classes(in->graph, in->loss)) return in->loss->label;
     return tp_loss_first_largest(in->graph, in->label);
 }
 
@@ -324,6 +325,7 @@ static const metric_def *def_of(tp_metric_kind kind)
         ROW(COSINE_SIMILARITY, true, true, 1, cosine_similarity),
         ROW(IO_U, false, false, 1, iou),
         ROW(MEAN_IO_U, false, false, 1, iou),
+        ROW(EXPRESSION, false, false, 1, NULL), /* tp_metric_build_expression */
 #undef ROW
     };
     return &defs[kind];
@@ -337,12 +339,35 @@ static tp_node_id probabilities(tp_graph *graph, const tp_loss_input *input)
     return tp_activation_apply(graph, TP_ACTIVATION_SOFTMAX, input->result, TP_F32);
 }
 
-static tp_node_id element_weight(tp_graph *graph, tp_shape result, const tp_loss_weights *weights)
+/* f32 [batch, inner...]. An expression's loss may have other elements: then its masks say nothing here. */
+static tp_node_id element_weight(tp_graph *graph, const tp_loss_input *input,
+                                 const tp_loss_weights *weights)
 {
     static const int64_t axes[] = {0};
-    if (weights->is_masked || result.rank < 2) return weights->weight;
-    result.dims[--result.rank] = 0;
-    return tp_op_broadcast_in_dim(graph, weights->weight, result, axes);
+    tp_shape shape = tp_loss_shape_of(graph, input->result);
+    const tp_shape own = tp_loss_shape_of(graph, weights->weight);
+    if (shape.rank < 2) return weights->weight;
+    shape.dims[--shape.rank] = 0;
+    if (weights->is_masked && tp_shape_equal(&own, &shape)) return weights->weight;
+    const tp_node_id weight = weights->is_masked ? input->sample_weight : weights->weight;
+    return tp_op_broadcast_in_dim(graph, weight, shape, axes);
+}
+
+/* Labels of EXPRESSION are the data's, of any kind. */
+static tpucl_status check_label(const tp_graph *graph, tp_metric_kind kind,
+                                const tp_loss_input *input, bool is_sparse)
+{
+    if (input->kind != TP_MODEL_LOSS_EXPRESSION || is_sparse) return TPUCL_OK;
+    const tp_node *label = tp_graph_node(graph, input->label);
+    const tp_shape result = tp_loss_shape_of(graph, input->result);
+    if (label->dtype == TP_F32 && tp_shape_equal(&label->shape, &result)) return TPUCL_OK;
+    char found[TP_SHAPE_TEXT_MAX], wanted[TP_SHAPE_TEXT_MAX];
+    tp_shape_format(&label->shape, found, sizeof found);
+    tp_shape_format(&result, wanted, sizeof wanted);
+    return TP_FAIL(TPUCL_INVALID_CONFIG,
+                   "the metric '%s' takes class numbers (s32), or labels of the result's shape "
+                   "f32%s; these are %s%s: write an expression",
+                   names[kind], wanted, tp_dtype_name(label->dtype), found);
 }
 
 tpucl_status tp_metric_build(tp_graph *graph, tp_metric_kind kind, const tp_metric_options *options,
@@ -350,10 +375,13 @@ tpucl_status tp_metric_build(tp_graph *graph, tp_metric_kind kind, const tp_metr
                              tp_metric_parts *out_parts)
 {
     const metric_def *def = def_of(kind);
-    const bool is_sparse = tp_loss_is_sparse(input->kind);
+    if (kind == TP_METRIC_EXPRESSION)
+        return tp_metric_build_expression(graph, options, input, weights, out_parts);
+    const bool is_sparse = tp_loss_has_classes(graph, input);
     const tp_shape shape = tp_loss_shape_of(graph, input->result);
     const int64_t last = shape.rank > 1 ? shape.dims[shape.rank - 1] : 1;
     *out_parts = (tp_metric_parts){.count = 0};
+    TP_TRY(check_label(graph, kind, input, is_sparse));
     if (def->is_number && is_sparse)
         return TP_FAIL(TPUCL_INVALID_CONFIG,
                        "the metric '%s' compares numbers, but the loss's labels are classes",
@@ -369,7 +397,7 @@ tpucl_status tp_metric_build(tp_graph *graph, tp_metric_kind kind, const tp_metr
                            options->target_class_ids[i], (long long)last);
     metric_input in = {.graph = graph, .loss = input, .options = options, .label = input->label};
     in.result = def->is_number ? input->result : probabilities(graph, input);
-    in.weight = element_weight(graph, shape, weights);
+    in.weight = element_weight(graph, input, weights);
     if (def->needs_label && is_sparse)
         in.label = tp_op_convert(graph, tp_loss_one_hot(graph, input->label, shape), TP_F32);
     def->build(&in, out_parts);

@@ -9,6 +9,7 @@
  *   precision, recall              sums of w where both, where the result, where the label is of class 1
  *   auc                            the same at each threshold
  *   f1_score, io_u, mean_io_u      the same for each class
+ *   expression                     sum of w * value, sum of w, both expressions (loss_expression.h)
  *
  * Results that are logits (loss.from_logits) go through sigmoid or softmax first, as the loss says; sparse
  * labels are one-hot where a metric wants one number per class.
@@ -39,6 +40,9 @@ struct tp_metric_options {
     tp_metric_average average;
     const double *target_class_ids; /* io_u; borrowed */
     int64_t target_count;
+    /* EXPRESSION, borrowed: what is averaged, and the weight of each element (NULL: what counts in the loss);
+     * the key path of both for messages ("metrics[1]"). */
+    const char *expression, *weight, *path;
 };
 
 /* Keras' defaults; average: macro, for Keras' is one number per class. */

@@ -33,6 +33,8 @@
  *            "label"       s32 [B, result but its last axis...] (sparse) or f32 [B, result...]; not in
  *                          predict
  *            "weight"      f32 [B]: 1 for an example, 0 for padding; not in predict
+ *            "sample_weight" f32 [B], if the score says so: what examples weigh in losses and metrics, >= 0;
+ *                          layers (BatchNormalization) and rows of weight 0 do not see it
  *            "denominator" f32 []: sum of weights over all cores of the replica group in this step;
  *                          only in train
  *   outputs  "loss_sum", "weight_sum": f32 [], replicated, sums over the replica group: of
@@ -40,16 +42,17 @@
  *            elements are masked (loss.h) both are sums over elements
  *            "correct"     f32 []: sum of weight where the largest class is the label's; only for the
  *                          cross-entropy losses
- *            "metric/auc/0", ...: the sums of each metric of the score (metric.h), replicated
+ *            "metric/NAME/0", ...: the sums of each metric of the score (metric.h), replicated
  *            "prediction"  f32 [B, result...], per core; only in predict
  *
  * A model with several inputs or outputs has inputs of their names, a label for each output (of the name that
  * its target says), and in predict outputs of their names. loss_sum is the sum over the outputs of the target's
  * weight times the output's loss, where that is scaled to the sum of weights of all examples if it counts
- * elements; "NAME/loss_sum", "NAME/weight_sum" and "NAME/correct" are what each output has.
+ * elements; "NAME/loss_sum", "NAME/weight_sum" and "NAME/correct" are what each output has. The label of a loss
+ * that is an expression has the dtype and shape that the target says.
  *
  * Each core's loss is sum(weight * example loss) / denominator * tp_cross_shard_loss_scale(); with masked
- * elements there is no denominator input, as their number is known on the cores only: gradients are divided
+ * elements or sample_weight there is no denominator input, as their number is known on the cores only: gradients are divided
  * by the sum of weights after they were summed (cross_shard.h). Examples of
  * weight 0 have no part in any result, whatever their content.
  *
@@ -95,17 +98,27 @@ typedef struct tp_model_target {
     bool from_logits;
     const tp_loss_options *options; /* NULL: the defaults of the kind */
     double weight;                  /* of its loss in the sum that is minimised */
+    /* What the data have, shape of one example: for losses that do not say what they want (EXPRESSION). */
+    tp_dtype label_dtype;
+    tp_shape label_shape;
 } tp_model_target;
+
+typedef struct tp_model_metric {
+    int32_t output;                   /* which is judged */
+    int32_t kind;                     /* tp_metric_kind; of ACCURACY see "correct" */
+    const char *name;                 /* of the graph's outputs "metric/NAME/0", ... */
+    const tp_metric_options *options; /* NULL: the defaults */
+} tp_model_metric;
 
 /* How results are judged, beyond the kind of the loss. */
 typedef struct tp_model_score {
-    const tp_loss_options *loss; /* NULL: the defaults of the kind */
-    const int32_t *metrics;      /* [metric_count] tp_metric_kind */
+    const tp_loss_options *loss;    /* NULL: the defaults of the kind */
+    const tp_model_metric *metrics; /* [metric_count] */
     int32_t metric_count;
-    const tp_metric_options *metric_options; /* NULL: the defaults */
-    /* For a model with several outputs, one for each, in their order; the loss given elsewhere then means
-     * nothing. NULL: the first output alone is judged. */
+    /* One for each output, in their order; the loss given elsewhere then means nothing. NULL: the first output
+     * alone is judged. */
     const tp_model_target *targets;
+    bool has_sample_weight; /* the graphs take the input "sample_weight" */
 } tp_model_score;
 
 /* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is
@@ -183,6 +196,10 @@ tpucl_status tp_model_label(const tp_model *model, tp_model_loss loss, int64_t b
 tpucl_status tp_model_label_at(const tp_model *model, int32_t output, tp_model_loss loss,
                                int64_t batch, tp_dtype *out_dtype,
                                tp_shape *out_shape) TPUCL_MUST_CHECK;
+/* The same for what is to become of an output. */
+tpucl_status tp_model_target_label(const tp_model *model, int32_t output,
+                                   const tp_model_target *target, int64_t batch,
+                                   tp_dtype *out_dtype, tp_shape *out_shape) TPUCL_MUST_CHECK;
 
 /* One row per call of a layer, in order; weights count where they are first used. */
 typedef struct tp_model_row {

@@ -216,6 +216,8 @@ static void check_together(const tp_config *config, tp_problems *problems)
     if (config->optimizer.ema_overwrite_frequency && !config->optimizer.use_ema)
         tp_problems_add(problems, "'optimizer.ema_overwrite_frequency' needs 'optimizer.use_ema'");
     check_schedule(config, problems);
+    if (config->loss.name == TP_LOSS_EXPRESSION && !*config->loss.expression)
+        tp_problems_add(problems, "the loss 'expression' needs 'loss.expression'");
     if (!isnan(config->loss.ignore_class) &&
         config->loss.ignore_class != (double)(int64_t)config->loss.ignore_class)
         tp_problems_add(problems, "'loss.ignore_class' is %g, expected a whole number",
@@ -239,6 +241,12 @@ static void check_files(const tp_config *config, tp_problems *problems)
                   keys[i], "the data set 'npy', when it names files", "'data.dataset' is 'idx'",
                   problems);
     }
+    const bool train_weighs = *config->data.train.weights, test_weighs = *config->data.test.weights;
+    refuse_if(config->data.dataset != TP_DATASET_NPY && (train_weighs || test_weighs),
+              "data.train.weights", "the data set 'npy'", "'data.dataset' is another", problems);
+    if (files && (values[2]->count ? train_weighs != test_weighs : test_weighs))
+        tp_problems_add(problems,
+                        "'data.train.weights' and 'data.test.weights' go together, found one");
     if (files && !values[2]->count != !values[3]->count)
         tp_problems_add(problems,
                         "'data.test.inputs' and 'data.test.labels' go together, found one");
@@ -380,10 +388,14 @@ static void check_wave(const tp_config *config, int32_t cores, tp_problems *prob
 /* Written out, "not given" and "none" would be the same empty list. */
 static void resolve_metrics(tp_config *config)
 {
-    static const char *const names[] = {"accuracy"};
-    const bool has_classes = tp_config_choice_has("loss.class_weight", config->loss.name);
+    static const tp_config_metric items[] = {
+        {.label = "accuracy", .name = TP_CONFIG_METRIC_ACCURACY, .path = "metrics[0]"}};
+    bool has_classes = tp_config_choice_has("loss.class_weight", config->loss.name);
+    for (size_t i = 0; i < config->losses.count; i++)
+        has_classes =
+            has_classes || tp_config_choice_has("loss.class_weight", config->losses.items[i].name);
     if (!tp_config_given(config, "metrics") && has_classes)
-        config->metrics = (tp_config_strings){names, 1};
+        config->metrics = (tp_config_metrics){items, 1, false};
 }
 
 /* Weights are no narrower than what a layer computes with. */

@@ -69,11 +69,28 @@ typedef struct tp_config_output_loss {
 #undef TP_CONFIG_LOSS_NUMBER
 #undef TP_CONFIG_LOSS_FLAG
     double weight;
+    const char *expression, *mask; /* "": none */
 } tp_config_output_loss;
 typedef struct tp_config_losses {
     const tp_config_output_loss *items;
     size_t count;
 } tp_config_losses;
+
+/* A metric of all outputs (output NULL), or of one. */
+#define TP_CONFIG_METRIC_ID(id, symbol, name) TP_CONFIG_METRIC_##id,
+typedef enum tp_config_metric_name { TP_METRIC_LIST(TP_CONFIG_METRIC_ID) } tp_config_metric_name;
+#undef TP_CONFIG_METRIC_ID
+typedef struct tp_config_metric {
+    const char *output, *label;      /* label: as it is reported */
+    int32_t name;                    /* tp_config_metric_name */
+    const char *expression, *weight; /* NULL: none */
+    const char *path;                /* of the key, "metrics[1]" or "metrics.box[0]" */
+} tp_config_metric;
+typedef struct tp_config_metrics {
+    const tp_config_metric *items;
+    size_t count;
+    bool is_by_output; /* how it was written */
+} tp_config_metrics;
 
 typedef struct tp_config {
     const char *name;
@@ -85,9 +102,10 @@ typedef struct tp_config {
         bool from_logits;
         TP_LOSS_KEYS(TP_CONFIG_NUMBER_FIELD, TP_CONFIG_FLAG_FIELD)
         tp_config_numbers class_weight; /* of class 0, 1, ...; count 0: all 1 */
+        const char *expression, *mask;  /* "": none */
     } loss;
     tp_config_losses losses; /* of outputs that `loss` is not for */
-    tp_config_strings metrics;
+    tp_config_metrics metrics;
     struct {
         int64_t k, num_thresholds;
         double threshold; /* NaN: not given */
@@ -133,6 +151,7 @@ typedef struct tp_config {
         const char *folder;
         struct {
             tp_config_files inputs, labels;
+            const char *weights; /* of examples; "": all 1 */
         } train, test;
         double scale,
             offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */

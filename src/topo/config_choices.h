@@ -92,7 +92,7 @@
     NUMBER(power, 0, 1e3, 'l', "of the polynomial")                                                \
     FLAG(cycle, "begin a longer decay where one ends")
 
-/* X(ID, symbol, name, keys): functions of keras.losses; docs/losses.md has the formulas. Those with a
+/* X(ID, symbol, name, keys): functions of keras.losses, and one's own; docs/losses.md has the formulas. Those with a
  * class_weight tell classes apart, and are reported with their accuracy unless metrics are given. */
 #define TP_LOSS_LIST(X)                                                                            \
     X(SPARSE_CATEGORICAL_CROSSENTROPY, sparse_categorical_crossentropy,                            \
@@ -122,9 +122,10 @@
     X(POISSON, poisson, "poisson", "")                                                             \
     X(COSINE_SIMILARITY, cosine_similarity, "cosine_similarity", "")                               \
     X(DICE, dice, "dice", "")                                                                      \
-    X(TVERSKY, tversky, "tversky", "alpha=0.5 beta=0.5")
+    X(TVERSKY, tversky, "tversky", "alpha=0.5 beta=0.5")                                           \
+    X(EXPRESSION, expression, "expression", "expression=null")
 
-/* Those but from_logits and class_weight. */
+/* Those but from_logits, class_weight and expression. */
 #define TP_LOSS_KEYS(NUMBER, FLAG)                                                                 \
     NUMBER(label_smoothing, 0, 1, 0, "share of each label that is spread over all classes")        \
     NUMBER(ignore_class, -2147483648.0, 2147483647.0, 0,                                           \
@@ -152,7 +153,8 @@
     X(ROOT_MEAN_SQUARED_ERROR, root_mean_squared_error, "root_mean_squared_error")                 \
     X(COSINE_SIMILARITY, cosine_similarity, "cosine_similarity")                                   \
     X(IO_U, iou, "io_u")                                                                           \
-    X(MEAN_IO_U, iou, "mean_io_u")
+    X(MEAN_IO_U, iou, "mean_io_u")                                                                 \
+    X(EXPRESSION, expression, "expression")
 
 /* clang-format on */
 

@@ -75,7 +75,7 @@ static void check_keys(const tp_json *value, const tp_config_output_loss *loss,
     char where[TP_JSON_WHERE_BYTES];
     for (size_t i = 0; i < value->count; i++) {
         const char *key = value->items[i].key;
-        if (strcmp(key, "name") == 0 || strcmp(key, "weight") == 0 ||
+        if (strcmp(key, "name") == 0 || strcmp(key, "weight") == 0 || strcmp(key, "mask") == 0 ||
             (strcmp(key, "class_weight") != 0 &&
              tp_choice_find(loss_keys[loss->name], key, &length)))
             continue;
@@ -84,17 +84,34 @@ static void check_keys(const tp_json *value, const tp_config_output_loss *loss,
     }
 }
 
-static void read_loss(const tp_json *value, tp_problems *problems, tp_config_output_loss *loss)
+static bool read_text(tp_arena *arena, const tp_json *value, const char *key, tp_problems *problems,
+                      const char **out_text)
+{
+    const char *text = "";
+    if (!tp_problems_add_failed(problems, tp_json_get_string(value, key, &text))) return true;
+    *out_text = tp_arena_strdup(arena, text);
+    return *out_text != NULL;
+}
+
+/* False: memory is out. */
+static bool read_loss(tp_arena *arena, const tp_json *value, tp_problems *problems,
+                      tp_config_output_loss *loss)
 {
     const tp_json *name = value;
     size_t index;
     if (value->kind == TP_JSON_OBJECT &&
         !tp_problems_add_failed(problems, tp_json_require(value, "name", TP_JSON_STRING, &name)))
-        return;
+        return true;
     if (!tp_problems_add_failed(problems, tp_json_as_choice(name, loss_names, LOSS_COUNT, &index)))
-        return;
+        return true;
     loss->name = (int32_t)index;
-    if (value->kind != TP_JSON_OBJECT) return;
+    const bool is_expression = loss->name == TP_LOSS_EXPRESSION;
+    if (is_expression && !tp_json_member(value, "expression")) {
+        char where[TP_JSON_WHERE_BYTES];
+        tp_problems_add(problems, "%s: the loss 'expression' needs an 'expression'",
+                        tp_json_where(value, where));
+    }
+    if (value->kind != TP_JSON_OBJECT) return true;
     check_keys(value, loss, problems);
     tp_problems_add_failed(problems, tp_json_get_double(value, "weight", 0, 1e30, &loss->weight));
     tp_problems_add_failed(problems, tp_json_get_bool(value, "from_logits", &loss->from_logits));
@@ -105,6 +122,8 @@ static void read_loss(const tp_json *value, tp_problems *problems, tp_config_out
     TP_LOSS_KEYS(NUMBER, FLAG)
 #undef NUMBER
 #undef FLAG
+    return read_text(arena, value, "mask", problems, &loss->mask) &&
+           read_text(arena, value, "expression", problems, &loss->expression);
 }
 
 tpucl_status tp_config_read_losses(tp_config *config, const tp_json *value, tp_problems *problems,
@@ -119,12 +138,13 @@ tpucl_status tp_config_read_losses(tp_config *config, const tp_json *value, tp_p
         items[i].output = tp_arena_strdup(arena, value->items[i].key);
         if (!items[i].output) return TPUCL_OUT_OF_MEMORY;
         items[i].weight = 1;
+        items[i].expression = items[i].mask = "";
 #define NUMBER(field, low, high, open, meaning) items[i].field = (double)NAN;
 #define FLAG(field, meaning) items[i].field = false;
         TP_LOSS_KEYS(NUMBER, FLAG)
 #undef NUMBER
 #undef FLAG
-        read_loss(&value->items[i], problems, &items[i]);
+        if (!read_loss(arena, &value->items[i], problems, &items[i])) return TPUCL_OUT_OF_MEMORY;
     }
     *out = (tp_config_losses){items, value->count};
     return TPUCL_OK;
@@ -147,6 +167,8 @@ void tp_config_write_losses(const tp_config_losses *losses, tp_json_writer *writ
         TP_LOSS_KEYS(NUMBER, FLAG)
 #undef NUMBER
 #undef FLAG
+        if (*loss->expression) tp_json_put_string(writer, "expression", loss->expression);
+        if (*loss->mask) tp_json_put_string(writer, "mask", loss->mask);
         tp_json_end_object(writer);
     }
     tp_json_end_object(writer);

@@ -8,6 +8,7 @@
 #include "core/arena.h"
 #include "core/str.h"
 #include "topo/config_losses.h"
+#include "topo/config_metrics.h"
 
 static size_t count_choices(const char *const *choices)
 {
@@ -33,33 +34,6 @@ static tpucl_status read_ints(tp_config *config, const tp_config_key *key, const
         tp_problems_add_failed(problems, tp_json_as_int64(&value->items[i], (int64_t)key->min,
                                                           (int64_t)key->max, &items[i]));
     *out_list = (tp_config_ints){items, value->count};
-    return TPUCL_OK;
-}
-
-static tpucl_status read_choices(tp_config *config, const tp_config_key *key, const tp_json *value,
-                                 tp_problems *problems, tp_config_strings *out_list)
-{
-    char where[TP_JSON_WHERE_BYTES];
-    bool used[64] = {false};
-    size_t index;
-    if (!tp_problems_add_failed(problems, tp_json_expect(value, TP_JSON_ARRAY))) return TPUCL_OK;
-    const char **items = TP_ARENA_NEW_ARRAY(config->store->arena, const char *, value->count);
-    if (!items) return TPUCL_OUT_OF_MEMORY;
-    size_t count = 0;
-    for (size_t i = 0; i < value->count; i++) {
-        const tp_json *item = &value->items[i];
-        if (!tp_problems_add_failed(
-                problems,
-                tp_json_as_choice(item, key->choices, count_choices(key->choices), &index)))
-            continue;
-        if (used[index])
-            tp_problems_add(problems, "'%s' is listed twice at %s", key->choices[index],
-                            tp_json_where(item, where));
-        else
-            items[count++] = key->choices[index];
-        used[index] = true;
-    }
-    *out_list = (tp_config_strings){items, count};
     return TPUCL_OK;
 }
 
@@ -159,6 +133,9 @@ static void read_null(tp_config *config, const tp_config_key *key)
 {
     void *field = (char *)config + key->offset;
     switch (key->type) {
+    case TP_CONFIG_STRING:
+        *(const char **)field = "";
+        break;
     case TP_CONFIG_INT:
         *(int64_t *)field = 0;
         break;
@@ -218,8 +195,8 @@ tpucl_status tp_config_read_value(tp_config *config, const tp_config_key *key, c
         break;
     case TP_CONFIG_INTS:
         return read_ints(config, key, value, problems, field);
-    case TP_CONFIG_CHOICES:
-        return read_choices(config, key, value, problems, field);
+    case TP_CONFIG_METRICS:
+        return tp_config_read_metrics(config, value, problems, field);
     case TP_CONFIG_NUMBERS:
         return read_numbers(config, key, value, problems, field);
     case TP_CONFIG_STRINGS:
@@ -261,7 +238,10 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
     bool optional = tp_str_equal(key->fallback, "null");
     switch (key->type) {
     case TP_CONFIG_STRING:
-        tp_json_write_string(writer, *(const char *const *)field);
+        if (optional && !**(const char *const *)field)
+            tp_json_write_null(writer);
+        else
+            tp_json_write_string(writer, *(const char *const *)field);
         break;
     case TP_CONFIG_INT:
         if (optional && *(const int64_t *)field == 0)
@@ -302,7 +282,9 @@ void tp_config_write_value(const tp_config *config, const tp_config_key *key,
             tp_json_write_double(writer, numbers->items[i]);
         tp_json_end_array(writer);
         break;
-    case TP_CONFIG_CHOICES:
+    case TP_CONFIG_METRICS:
+        tp_config_write_metrics(field, writer);
+        break;
     case TP_CONFIG_STRINGS:
         tp_json_begin_inline_array(writer);
         for (size_t i = 0; i < strings->count; i++)

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METRIC_NAME(id, symbol, name) name,
-static const char *const metric_names[] = {TP_METRIC_LIST(METRIC_NAME) NULL};
 static const char *const curve_names[] = {"ROC", "PR", NULL};
 static const char *const average_names[] = {"macro", "micro", "weighted", NULL};
 #define NAME(id, symbol, name, keys) name,
@@ -82,11 +80,18 @@ const tp_config_key tp_config_keys[] = {
         .meaning =
             "what the loss of an element of class 0, 1, ... is multiplied with; all 1 when not "
             "given"},
+    {"loss.expression", TP_CONFIG_STRING, FIELD(loss.expression), .fallback = "null",
+     .meaning = "the loss 'expression': a formula over y_true, y_pred, sample_weight and mask, of "
+                "each example or each of its elements"},
+    {"loss.mask", TP_CONFIG_STRING, FIELD(loss.mask), .fallback = "null",
+     .meaning = "an expression that says which elements count, in loss and metrics; all when not "
+                "given"},
     {"losses", TP_CONFIG_LOSSES, FIELD(losses), .fallback = "{}",
      .meaning =
          "losses of a model's outputs by name, with a `weight` (1) each; others have `loss`"},
-    {"metrics", TP_CONFIG_CHOICES, FIELD(metrics), .choices = metric_names, .fallback = "[]",
-     .meaning = "reported besides the loss; not given: accuracy where the loss has one"},
+    {"metrics", TP_CONFIG_METRICS, FIELD(metrics), .fallback = "[]",
+     .meaning = "reported besides the loss: a list for all outputs, or lists by output; not given: "
+                "accuracy where the loss has one"},
     {"metric_options.k", TP_CONFIG_INT, FIELD(metric_options.k), COUNT(1, 1e6), .fallback = "5",
      .meaning = "top_k metrics: how many of the largest results may be the label"},
     {"metric_options.threshold", TP_CONFIG_DOUBLE, FIELD(metric_options.threshold), COUNT(0, 1),
@@ -190,10 +195,16 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "idx, npy: file of the training inputs; npy: also files by name of input"},
     {"data.train.labels", TP_CONFIG_FILES, FIELD(data.train.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file of the training labels; npy: also files by name of output"},
+    {"data.train.weights", TP_CONFIG_STRING, FIELD(data.train.weights), .fallback = "\"\"",
+     .meaning =
+         "npy: file of what each training example weighs in losses and metrics, numbers from "
+         "0 on; all alike when empty"},
     {"data.test.inputs", TP_CONFIG_FILES, FIELD(data.test.inputs), .fallback = "\"\"",
      .meaning = "idx, npy: file or files of the test inputs; no evaluation without it"},
     {"data.test.labels", TP_CONFIG_FILES, FIELD(data.test.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file or files of the test labels"},
+    {"data.test.weights", TP_CONFIG_STRING, FIELD(data.test.weights), .fallback = "\"\"",
+     .meaning = "npy: file of what the test examples weigh, with data.train.weights"},
     {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",

@@ -14,7 +14,7 @@ typedef enum tp_config_type {
     TP_CONFIG_BOOL,    /* bool */
     TP_CONFIG_CHOICE,  /* int32_t: index into `choices`, which is the order of the enum */
     TP_CONFIG_INTS,    /* tp_config_ints */
-    TP_CONFIG_CHOICES, /* tp_config_strings, each one of `choices` */
+    TP_CONFIG_METRICS, /* tp_config_metrics, see config_metrics.h */
     TP_CONFIG_NUMBERS, /* tp_config_numbers */
     TP_CONFIG_STRINGS, /* tp_config_strings */
     TP_CONFIG_GROUPS,  /* cross_shard.groups: a list of lists of core ids, equally long */

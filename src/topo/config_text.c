@@ -6,6 +6,7 @@
 #include "core/json_write.h"
 #include "core/str.h"
 #include "topo/config_losses.h"
+#include "topo/config_metrics.h"
 #include "topo/config_table.h"
 
 /* ---- JSON Schema 2020-12 ---- */
@@ -101,12 +102,8 @@ static tpucl_status write_type(tp_json_writer *writer, const tp_config_key *key)
         tp_json_end_object(writer);
         tp_json_put_int(writer, "maxItems", TP_CONFIG_MAX_DIMS);
         break;
-    case TP_CONFIG_CHOICES:
-        begin_items(writer);
-        write_choices(writer, key);
-        tp_json_end_object(writer);
-        tp_json_put_bool(writer, "uniqueItems", true);
-        break;
+    case TP_CONFIG_METRICS:
+        return tp_config_write_metrics_schema(writer);
     case TP_CONFIG_NUMBERS:
         begin_items(writer);
         write_range(writer, "number", key);
@@ -298,7 +295,7 @@ static void append_type(tp_str_builder *text, const tp_config_key *key)
                                         "true or false",
                                         "one of",
                                         "shape",
-                                        "list of names out of",
+                                        "metrics",
                                         "list of numbers",
                                         "list of strings",
                                         "list of lists of core ids",

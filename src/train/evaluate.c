@@ -61,7 +61,6 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                      .seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns),
                                      .train_loss = tp_metrics_loss(&sums),
                                      .train_accuracy = tp_metrics_accuracy(session, &sums)};
-    tp_metrics_fill_outputs(session, &sums, out_result->train_outputs);
     tp_metrics_finish(session, &sums, out_result->train_metrics);
     return TPUCL_OK;
 }

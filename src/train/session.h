@@ -72,16 +72,7 @@ typedef struct tp_session_info {
 } tp_session_info;
 void tp_session_get_info(const tp_session *session, tp_session_info *out_info);
 
-/* Means of one output of a model that has several; accuracy -1: its loss has none. */
-enum { TP_SESSION_MAX_OUTPUTS = 16 };
-typedef struct tp_session_output {
-    double loss, accuracy;
-} tp_session_output;
-
-/* How many outputs are reported one by one: 0 where the model has one. */
-int32_t tp_session_output_count(const tp_session *session);
-const char *tp_session_output_name(const tp_session *session, int32_t index);
-enum { TP_SESSION_MAX_METRICS = 32 };
+enum { TP_SESSION_MAX_OUTPUTS = 16, TP_SESSION_MAX_METRICS = 64 };
 
 typedef struct tp_session_epoch {
     int64_t epoch; /* from 1 */
@@ -90,8 +81,7 @@ typedef struct tp_session_epoch {
     double train_loss, train_accuracy; /* means over the epoch; accuracy -1: the loss has none */
     bool has_eval;
     double eval_loss, eval_accuracy, eval_seconds;
-    tp_session_output train_outputs[TP_SESSION_MAX_OUTPUTS], eval_outputs[TP_SESSION_MAX_OUTPUTS];
-    /* the configured metrics but accuracy, in their order: tp_session_metric_name; NaN: nothing counted */
+    /* tp_session_metric_name; NaN: nothing counted */
     double train_metrics[TP_SESSION_MAX_METRICS], eval_metrics[TP_SESSION_MAX_METRICS];
 } tp_session_epoch;
 
@@ -124,9 +114,13 @@ void tp_session_stop(tp_session *session);
 tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                  tp_session_epoch *out_result);
 
-/* The configured metrics but accuracy. Static names. */
+/* The configured metrics but accuracy, in their order; of a model with several outputs the loss, the accuracy
+ * and the metrics of each. Names are borrowed: "auc", "box/auc". */
 int32_t tp_session_metric_count(const tp_session *session);
 const char *tp_session_metric_name(const tp_session *session, int32_t index);
+/* The two parts of that name; the output is NULL where the model has one. */
+const char *tp_session_metric_output(const tp_session *session, int32_t index);
+const char *tp_session_metric_key(const tp_session *session, int32_t index);
 
 int64_t tp_session_steps_done(const tp_session *session);
 /* Borrowed until the next call of tp_session_train. */

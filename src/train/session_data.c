@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the data that a configuration names and says which examples train and which test. */
+#include <math.h>
 #include <string.h>
 #include "core/file.h"
 #include "train/session_internal.h"
@@ -28,7 +29,7 @@ static tpucl_status open_named(const tp_session *session, const tp_config_files 
     return tp_source_open_npy_files(files, (int32_t)count, out_source);
 }
 
-static tpucl_status open_part(const tp_session *session, bool is_test, tp_source **out_source)
+static tpucl_status open_arrays(const tp_session *session, bool is_test, tp_source **out_source)
 {
     const tp_config *config = session->config;
     const char *folder = config->data.folder;
@@ -42,6 +43,46 @@ static tpucl_status open_part(const tp_session *session, bool is_test, tp_source
     if (!inputs || !labels) return TPUCL_OUT_OF_MEMORY;
     return config->data.dataset == TP_DATASET_IDX ? tp_source_open_idx(inputs, labels, out_source)
                                                   : tp_source_open_npy(inputs, labels, out_source);
+}
+
+/* Numbers from 0 on, one for each example, not all 0. */
+static tpucl_status check_weights(const tp_source *source, const char *path)
+{
+    const int32_t field = source->field_count - 1;
+    const float *weights = source->arrays[field];
+    double sum = 0;
+    if (source->fields[field].dtype != TP_F32 || source->fields[field].shape.rank)
+        return TP_FAIL(TPUCL_INVALID_CONFIG, "expected one f4 or f8 for each example in '%s'",
+                       path);
+    for (int64_t i = 0; i < source->example_count; i++) {
+        if (!(weights[i] >= 0) || !isfinite(weights[i]))
+            return TP_FAIL(TPUCL_INVALID_CONFIG,
+                           "example %lld has the weight %g in '%s', expected 0 or more",
+                           (long long)i, (double)weights[i], path);
+        sum += (double)weights[i];
+    }
+    if (sum > 0) return TPUCL_OK;
+    return TP_FAIL(TPUCL_INVALID_CONFIG, "all weights in '%s' are 0", path);
+}
+
+static tpucl_status add_weights(const tp_session *session, const char *name, tp_source *source)
+{
+    if (!*name) return TPUCL_OK;
+    const tp_source_file file = {
+        .path = tp_file_join(session->arena, session->config->data.folder, name),
+        .name = "sample_weight",
+        .is_label = true};
+    if (!file.path) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_source_add_npy(source, &file));
+    return check_weights(source, file.path);
+}
+
+static tpucl_status open_part(const tp_session *session, bool is_test, tp_source **out_source)
+{
+    const tp_config *config = session->config;
+    TP_TRY(open_arrays(session, is_test, out_source));
+    return add_weights(session, is_test ? config->data.test.weights : config->data.train.weights,
+                       *out_source);
 }
 
 static bool has_test_files(const tp_config *config)

@@ -22,10 +22,6 @@ typedef struct tp_session_graph {
 /* Sums over examples, in double, in step order. */
 typedef struct tp_metric_sums {
     double loss, weight, correct;
-    /* Of each output, where a model has several. */
-    struct {
-        double loss, weight, correct;
-    } outputs[TP_SESSION_MAX_OUTPUTS];
     double *values; /* [tp_metric_layout.value_count]: sums of metrics; NULL: not wanted */
 } tp_metric_sums;
 
@@ -35,11 +31,24 @@ typedef struct tp_metric_part {
     int64_t offset, count;
 } tp_metric_part;
 
+/* A number of the results: a metric, or the loss or accuracy of one of several outputs, whose sums are outputs
+ * of the graph anyway. The loss and accuracy of the whole are none of these. */
+typedef struct tp_session_metric {
+    const char *name, *key; /* "box/auc", "auc"; both the same where the model has one output */
+    int32_t output;         /* -1: the model has one */
+    tp_metric_kind kind;
+    tp_metric_options options;
+    const char
+        *sums; /* "loss_sum", "correct": a mean of that by "weight_sum"; NULL: the kind's parts */
+    tp_metric_part parts[TP_METRIC_MAX_PARTS];
+    int32_t part_count;
+} tp_session_metric;
+
 typedef struct tp_metric_layout {
-    int32_t kinds[TP_SESSION_MAX_METRICS]; /* tp_metric_kind; accuracy is not among them */
-    int32_t metric_count;
-    tp_metric_part parts[TP_SESSION_MAX_METRICS][TP_METRIC_MAX_PARTS];
-    int32_t part_counts[TP_SESSION_MAX_METRICS];
+    tp_session_metric items[TP_SESSION_MAX_METRICS];
+    int32_t count;
+    tp_model_metric asked[TP_SESSION_MAX_METRICS]; /* of the graphs, borrows from items */
+    int32_t asked_count;
     int64_t value_count;
 } tp_metric_layout;
 
@@ -55,11 +64,10 @@ struct tp_session {
     tp_model *model;
     tp_model_loss loss;
     tp_loss_options loss_options;
-    tp_metric_options metric_options;
     tp_metric_layout metrics;
     double *train_values, *evaluate_values; /* [metrics.value_count] */
-    tp_model_score score;                   /* borrows the options, metrics.kinds and targets */
-    tp_model_target *targets;               /* [outputs of the model]; NULL: it has one */
+    tp_model_score score;                   /* borrows metrics.asked and targets */
+    tp_model_target *targets;               /* [outputs of the model] */
     bool has_accuracy;
     tp_core_map *map;
     tp_program_cache *cache;
@@ -123,11 +131,10 @@ void tp_metrics_add_output(const tp_session *session, const char *name, const fl
                            tp_metric_sums *sums);
 /* All but `values`. */
 void tp_metrics_add_sums(tp_metric_sums *sums, const tp_metric_sums *more);
-void tp_metrics_fill_outputs(const tp_session *session, const tp_metric_sums *sums,
-                             tp_session_output *out_outputs);
 double tp_metrics_loss(const tp_metric_sums *sums);
-/* Takes from the configuration which metrics there are; then, from the outputs of a graph, their layout. */
-void tp_metrics_choose(tp_session *session);
+/* Takes from the configuration which metrics there are, for the targets; then, from the outputs of a graph,
+ * their layout. */
+tpucl_status tp_metrics_choose(tp_session *session);
 tpucl_status tp_metrics_lay_out(tp_session *session, const tp_graph *graph);
 /* All sums 0, those of metrics in `values` (may be NULL). */
 tp_metric_sums tp_metrics_begin(const tp_session *session, double *values);

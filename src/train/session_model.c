@@ -80,10 +80,15 @@ static tp_loss_options loss_options_of(const tp_config *config)
 #undef FLAG
     options.class_weight = config->loss.class_weight.items;
     options.class_count = (int64_t)config->loss.class_weight.count;
+    if (*config->loss.expression) options.expression = config->loss.expression;
+    if (*config->loss.mask) options.mask = config->loss.mask;
+    options.path = "loss";
     return options;
 }
 
-static tp_loss_options output_options_of(const tp_config_output_loss *loss)
+/* False: memory is out. */
+static bool output_options_of(tp_arena *arena, const tp_config_output_loss *loss,
+                              tp_loss_options *out_options)
 {
     tp_loss_options options = tp_loss_defaults((tp_model_loss)loss->name);
 #define NUMBER(field, low, high, open, meaning)                                                    \
@@ -92,7 +97,11 @@ static tp_loss_options output_options_of(const tp_config_output_loss *loss)
     TP_LOSS_KEYS(NUMBER, FLAG)
 #undef NUMBER
 #undef FLAG
-    return options;
+    if (*loss->expression) options.expression = loss->expression;
+    if (*loss->mask) options.mask = loss->mask;
+    options.path = tp_arena_printf(arena, "losses.%s", loss->output);
+    *out_options = options;
+    return options.path != NULL;
 }
 
 /* The entry of "losses" for an output; NULL: it has the configuration's "loss". */
@@ -122,8 +131,16 @@ static void check_loss_names(const tp_session *session, tp_problems *problems)
     }
 }
 
-/* One target for each output of a model that has several; its labels are the data's array of the output's
- * name. */
+/* The data's array with the labels of an output: that of the output's name, if there are several. */
+static int32_t label_field(const tp_session *session, const char *name)
+{
+    const tp_source *source = session->train_source;
+    const int32_t found = tp_source_find_field(source, name);
+    const bool is_one = tp_model_output_count(session->model) == 1;
+    return found < 0 && is_one ? source->field_count - source->label_count : found;
+}
+
+/* What is to become of each output. */
 static tpucl_status build_targets(tp_session *session)
 {
     const tp_config *config = session->config;
@@ -133,26 +150,31 @@ static tpucl_status build_targets(tp_session *session)
         return TP_FAIL(TPUCL_UNSUPPORTED, "the model has %d outputs, expected at most %d", count,
                        TP_SESSION_MAX_OUTPUTS);
     check_loss_names(session, &problems);
-    if (count == 1 && !config->losses.count) return TPUCL_OK;
     tp_model_target *targets = TP_ARENA_NEW_ARRAY(session->arena, tp_model_target, (size_t)count);
     tp_loss_options *options = TP_ARENA_NEW_ARRAY(session->arena, tp_loss_options, (size_t)count);
     if (!targets || !options) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < count; i++) {
         const char *name = tp_model_output_name(session->model, i);
         const tp_config_output_loss *own = find_loss(config, name);
-        options[i] = own ? output_options_of(own) : session->loss_options;
+        options[i] = session->loss_options;
+        if (own && !output_options_of(session->arena, own, &options[i])) return TPUCL_OUT_OF_MEMORY;
         targets[i] =
             (tp_model_target){.label = count == 1 ? "label" : name,
                               .loss = own ? (tp_model_loss)own->name : session->loss,
                               .from_logits = own ? own->from_logits : config->loss.from_logits,
                               .options = &options[i],
                               .weight = own ? own->weight : 1};
-        if (count > 1 && tp_source_find_field(session->train_source, name) < 0)
+        const int32_t field = label_field(session, targets[i].label);
+        if (field < 0) {
             tp_problems_add(&problems, "the data have no labels for the output '%s'", name);
+            continue;
+        }
+        targets[i].label_dtype = session->train_source->fields[field].dtype;
+        targets[i].label_shape = session->train_source->fields[field].shape;
     }
     session->targets = targets;
-    session->score.targets = targets;
-    session->has_accuracy = false;
+    session->score = (tp_model_score){.targets = targets,
+                                      .has_sample_weight = *config->data.train.weights != '\0'};
     return tp_problems_result(&problems, TPUCL_INVALID_CONFIG, "the losses");
 }
 
@@ -166,13 +188,9 @@ tpucl_status tp_session_build_model(tp_session *session)
                                       .precision = product_precision(config)};
     session->loss = (tp_model_loss)config->loss.name; /* both follow the table of the config */
     session->loss_options = loss_options_of(config);
-    tp_metrics_choose(session);
-    session->score = (tp_model_score){.loss = &session->loss_options,
-                                      .metrics = session->metrics.kinds,
-                                      .metric_count = session->metrics.metric_count,
-                                      .metric_options = &session->metric_options};
     TP_TRY(tp_model_create_many(config->model, inputs, count, &options, &session->model));
-    return build_targets(session);
+    TP_TRY(build_targets(session));
+    return tp_metrics_choose(session);
 }
 
 /* ---- labels ---- */
@@ -195,13 +213,12 @@ static tpucl_status check_classes(const tp_source *source, int32_t field, const 
 }
 
 /* The label's dtype in the files is the one that the loss wants, or the configuration is wrong. */
-static tpucl_status check_label(const tp_session *session, int32_t output, int32_t field,
-                                tp_model_loss loss)
+static tpucl_status check_label(const tp_session *session, int32_t output, const tp_field *label)
 {
     tp_dtype dtype;
     tp_shape shape;
-    const tp_field *label = &session->train_source->fields[field];
-    TP_TRY(tp_model_label_at(session->model, output, loss, 1, &dtype, &shape));
+    TP_TRY(tp_model_target_label(session->model, output, &session->targets[output], 1, &dtype,
+                                 &shape));
     uint64_t bytes = (uint64_t)tp_shape_bytes(&shape, dtype);
     if (label->dtype == dtype && label->bytes == bytes) return TPUCL_OK;
     char found[TP_SHAPE_TEXT_MAX], wanted[TP_SHAPE_TEXT_MAX];
@@ -219,13 +236,12 @@ tpucl_status tp_session_check_labels(const tp_session *session)
 {
     const tp_source *train = session->train_source, *test = session->test_source;
     for (int32_t i = 0; i < tp_model_output_count(session->model); i++) {
-        const tp_model_target only = {"label", session->loss, false, &session->loss_options, 1};
-        const tp_model_target *target = session->targets ? &session->targets[i] : &only;
-        const int32_t found = tp_source_find_field(train, target->label);
-        const int32_t field = found < 0 ? train->field_count - 1 : found;
+        const tp_model_target *target = &session->targets[i];
+        const int32_t field = label_field(session, target->label);
         const tp_shape *output = tp_model_output_shape(session->model, i);
-        TP_TRY(check_label(session, i, field, target->loss));
-        if (!tp_loss_is_sparse(target->loss)) continue;
+        TP_TRY(check_label(session, i, &train->fields[field]));
+        /* with a mask of its own, only the cores know which labels count */
+        if (!tp_loss_is_sparse(target->loss) || target->options->mask) continue;
         const int64_t classes = output->dims[output->rank - 1];
         const double ignored = target->options->ignore_class;
         TP_TRY(check_classes(train, field, "training", classes, ignored));

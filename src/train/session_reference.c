@@ -111,7 +111,6 @@ static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *c
                                   .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
                                   .train_loss = tp_metrics_loss(&sums),
                                   .train_accuracy = tp_metrics_accuracy(session, &sums)};
-        tp_metrics_fill_outputs(session, &sums, epoch.train_outputs);
         tp_metrics_finish(session, &sums, epoch.train_metrics);
         TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
         if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &epoch);

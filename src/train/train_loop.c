@@ -115,7 +115,6 @@ static tpucl_status end_epoch(loop *l)
                               .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
                               .train_loss = tp_metrics_loss(&l->epoch_sums),
                               .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
-    tp_metrics_fill_outputs(session, &l->epoch_sums, epoch.train_outputs);
     tp_metrics_finish(session, &l->epoch_sums, epoch.train_metrics);
     if (session->test_count && !atomic_load(&session->is_stopped)) {
         tp_session_epoch eval;
@@ -125,7 +124,6 @@ static tpucl_status end_epoch(loop *l)
         epoch.eval_accuracy = eval.train_accuracy;
         memcpy(epoch.eval_metrics, eval.train_metrics, sizeof epoch.eval_metrics);
         epoch.eval_seconds = eval.seconds;
-        memcpy(epoch.eval_outputs, eval.train_outputs, sizeof epoch.eval_outputs);
     }
     TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);

@@ -2,11 +2,12 @@
  * The list of graphs. */
 #include "verify/graph_cases.h"
 
+#include <math.h>
 #include <string.h>
 #include "core/json.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
-#include "model/metric.h"
+#include "model/loss_expression.h"
 #include "model/model.h"
 #include "ops/registry.h"
 
@@ -482,11 +483,27 @@ static tpucl_status build_losses(tp_graph **out_graph)
     const tp_node_id label = tp_op_logistic(g, y);
     const tp_node_id classes = tp_op_convert(
         g, tp_op_floor(g, tp_op_multiply_scalar(g, tp_op_logistic(g, z), 5.9)), TP_S32);
+    const tp_loss_options options = {
+        .expression =
+            "where(y_true > 0.4, abs(y_pred - y_true), 0) * expand_dims(mean(y_pred, axis=-1), -1)",
+        .ignore_class = (double)NAN};
+    const tp_node_id ones =
+        tp_op_broadcast_to(g, tp_op_scalar(g, TP_F32, 1), shape_of(1, 5, 0, 0, 0));
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        const tp_loss_input input = {.kind = kinds[k],
-                                     .result = tp_op_logistic(g, x),
-                                     .logits = TP_NO_NODE,
-                                     .label = tp_loss_is_sparse(kinds[k]) ? classes : label};
+        const bool is_expression = kinds[k] == TP_MODEL_LOSS_EXPRESSION;
+        tp_loss_input input = {.kind = kinds[k],
+                               .result = tp_op_logistic(g, x),
+                               .logits = TP_NO_NODE,
+                               .label = tp_loss_is_sparse(kinds[k]) ? classes : label,
+                               .options = is_expression ? &options : NULL};
+        if (is_expression) {
+            tp_loss_name_all(g, &input, ones, TP_NO_NODE);
+            const tpucl_status status = tp_loss_read_values(g, &input);
+            if (status != TPUCL_OK) {
+                tp_graph_destroy(g);
+                return status;
+            }
+        }
         const tp_node_id loss = tp_loss_per_example(g, &input);
         tp_node_id gradient;
         tp_graph_add_output(g, names[k], loss);
@@ -503,17 +520,20 @@ static tpucl_status build_metrics(tp_graph **out_graph)
 #define KIND(id, symbol, name) TP_METRIC_##id,
     static const tp_metric_kind kinds[] = {TP_METRIC_LIST(KIND)};
 #undef KIND
-    const tp_metric_options options = tp_metric_defaults();
+    tp_metric_options options = tp_metric_defaults();
+    options.expression = "y_pred > 0.4 & y_true > 0.2";
+    options.weight = "where(y_true > 0, y_pred, 0)";
     tp_graph *g = NULL;
     TP_TRY(tp_graph_create(tp_ops_registry(), &g));
     const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 5, 7, 6, 0));
     const tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(3, 5, 7, 6, 0));
     const tp_node_id w = tp_graph_add_input(g, "w", TP_F32, shape_of(1, 5, 0, 0, 0));
-    const tp_loss_input input = {.kind = TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
-                                 .result = tp_op_logistic(g, x),
-                                 .logits = TP_NO_NODE,
-                                 .label = tp_op_maximum(g, y, tp_op_scalar(g, TP_F32, 0))};
+    tp_loss_input input = {.kind = TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
+                           .result = tp_op_logistic(g, x),
+                           .logits = TP_NO_NODE,
+                           .label = tp_op_maximum(g, y, tp_op_scalar(g, TP_F32, 0))};
     const tp_loss_weights weights = {.weight = tp_op_logistic(g, w)};
+    tp_loss_name_all(g, &input, weights.weight, TP_NO_NODE);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         tp_metric_parts parts;
         tpucl_status status = tp_metric_build(g, kinds[k], &options, &input, &weights, &parts);

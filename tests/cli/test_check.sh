@@ -55,6 +55,22 @@ run check bad.json --json bad-report.json
 expect_code 2
 expect_in out "'epohcs'" 'learning_rate' "'crossentropy'"
 expect_json bad-report.json 'r["errors"] == 3 and all(f["severity"] == "error" for f in r["findings"])'
+# Mistakes of expressions: each an error with the key, the column and a mark below the text.
+python3 - <<'PY'
+import json
+config = json.load(open("good.json"))
+config["loss"] = {"name": "expression", "expression": "mean(square(y_pred - one_hot(y_true, 128)))"}
+config["metrics"] = [{"name": "expression", "expression": "y_perd", "weight": "1 +"}]
+json.dump(config, open("formulas.json", "w"))
+PY
+run check formulas.json --json formulas-report.json
+expect_code 2
+expect_in out 'loss.expression, column 1' 'metrics[0].expression, column 1' "did you mean 'y_pred'" \
+    '    mean(square(y_pred - one_hot(y_true, 128)))' '2 errors'
+expect_json formulas-report.json 'r["errors"] == 2 and all("\n    ^" in f["text"] for f in r["findings"])'
+run train formulas.json --device reference
+expect_code 2
+expect_in err 'loss.expression, column 1' 'metrics[0].expression, column 1'
 run check missing.json
 expect_code 2
 expect_in out 'missing.json'

@@ -273,8 +273,11 @@ static void step_with(double weight_a, double weight_b, int32_t cores, float out
     static const float target_b[8] = {1, 0, -1, 2, 0.5f, 1, 9, 9};
     static const int32_t target_a[4] = {0, 2, 1, 1};
     const tp_model_target targets[] = {
-        {"b", TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false, NULL, weight_b},
-        {"a", TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true, NULL, weight_a}};
+        {.label = "b", .loss = TP_MODEL_LOSS_MEAN_SQUARED_ERROR, .weight = weight_b},
+        {.label = "a",
+         .loss = TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
+         .from_logits = true,
+         .weight = weight_a}};
     const tp_model_score score = {.targets = targets};
     tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
     optimizer.learning_rate = 1;

@@ -41,7 +41,11 @@ static void begin(loss_run *run, tp_model_loss kind, bool from_logits)
         memcpy(run->run.data[1], labels, sizeof labels);
     else
         memcpy(run->run.data[1], targets, sizeof targets);
-    run->input = (tp_loss_input){kind, result, TP_NO_NODE, label, from_logits, NULL};
+    run->input = (tp_loss_input){.kind = kind,
+                                 .result = result,
+                                 .logits = TP_NO_NODE,
+                                 .label = label,
+                                 .from_logits = from_logits};
 }
 
 /* f32 arithmetic on values up to 2e4: an ulp is 2^-10 there, so relative 1e-6 plus 1e-6. */

@@ -6,7 +6,7 @@
 #include "harness/coverage.h"
 #include "harness/graph_run.h"
 #include "harness/program_run.h"
-#include "model/loss.h"
+#include "model/loss_expression.h"
 
 enum { CLASSES = 5 };
 
@@ -22,7 +22,8 @@ enum { LOSSES = sizeof names / sizeof *names };
 static void add_loss(tp_graph *graph, tp_model_loss kind, tp_dtype dtype)
 {
     const tp_shape shape = {3, {3, 4, CLASSES}}, classes = {2, {3, 4}};
-    const tp_loss_options options = tp_loss_defaults(kind);
+    tp_loss_options options = tp_loss_defaults(kind);
+    options.expression = "where(y_true > 0.25, y_pred * abs(y_pred - y_true), 0)";
     const bool is_sparse = tp_loss_is_sparse(kind);
     const char *name = names[kind];
     const char *outer = tp_graph_push_scope(graph, name);
@@ -36,6 +37,12 @@ static void add_loss(tp_graph *graph, tp_model_loss kind, tp_dtype dtype)
         .options = &options};
     const tp_node_id result = input.result;
     input.result = tp_op_convert(graph, result, TP_F32);
+    if (kind == TP_MODEL_LOSS_EXPRESSION) {
+        const tp_node_id ones =
+            tp_op_broadcast_to(graph, tp_op_scalar(graph, TP_F32, 1), (tp_shape){1, {3}});
+        tp_loss_name_all(graph, &input, ones, TP_NO_NODE);
+        EXPECT_OK(tp_loss_read_values(graph, &input));
+    }
     const tp_node_id losses = tp_loss_per_example(graph, &input);
     const tp_node_id sum = tp_op_reduce(graph, losses, "add", NULL, 0);
     tp_node_id gradient;
