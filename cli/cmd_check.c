@@ -18,6 +18,11 @@ static const tp_opt_row options[] = {
      .offset = offsetof(tp_run_values, topology),
      .complete = TP_COMPLETE_TOPOLOGY,
      .help = "check it for this machine: a built-in one, or a JSON file"},
+    {.name = "state",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(tp_run_values, state),
+     .help = "list every variable with its kind, dtype and bytes: weights and what the optimizer "
+             "keeps"},
     {.name = NULL},
 };
 
@@ -35,12 +40,46 @@ static void print_finding(const tpucl_finding *finding)
     if (*finding->remedy) printf("    %s\n", finding->remedy);
 }
 
+static uint64_t bytes_of_kind(const tpucl_check_report *report, const char *kind)
+{
+    uint64_t bytes = 0;
+    tpucl_check_state state;
+    for (int32_t i = 0; (state = tpucl_check_report_state(report, i)).name; i++)
+        if (!kind || !strcmp(state.kind, kind)) bytes += (uint64_t)state.bytes;
+    return bytes;
+}
+
+/* "variables: 3.1 MiB on each device: 1.0 MiB weight, 1.0 MiB first_moment, ..." */
+static void print_state_sums(const tpucl_check_report *report)
+{
+    char text[TP_UI_TEXT_BYTES];
+    const char *kind, *separator = ":";
+    printf("variables: %s on each device", tp_ui_bytes(bytes_of_kind(report, NULL), text));
+    for (int32_t k = 0; (kind = tpucl_check_state_kind(k)) != NULL; k++) {
+        const uint64_t bytes = bytes_of_kind(report, kind);
+        if (!bytes) continue;
+        printf("%s %s %s", separator, tp_ui_bytes(bytes, text), kind);
+        separator = ",";
+    }
+    printf("\n");
+}
+
+static void print_state(const tpucl_check_report *report)
+{
+    tpucl_check_state state;
+    printf("%s%-14s %-5s %-20s %12s %14s  %s%s\n", tp_ui_bold(stdout), "kind", "dtype", "shape",
+           "elements", "bytes", "variable", tp_ui_plain(stdout));
+    for (int32_t i = 0; (state = tpucl_check_report_state(report, i)).name; i++)
+        printf("%-14s %-5s %-20s %12lld %14lld  %s\n", state.kind, state.dtype, state.shape,
+               (long long)state.elements, (long long)state.bytes, state.name);
+}
+
 static const char *plural(int32_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-static void print_report(const tpucl_check_report *report)
+static void print_report(const tpucl_check_report *report, bool lists_state)
 {
     const tpucl_check_summary *summary = tpucl_check_report_summary(report);
     tpucl_finding finding;
@@ -56,6 +95,8 @@ static void print_report(const tpucl_check_report *report)
     if (summary->mxu_share > 0) printf("%.0f %% of the MXU, ", 100 * summary->mxu_share);
     printf("%.0f %% of HBM bytes are no padding\n",
            summary->hbm_share > 0 ? 100 * summary->hbm_share : 100.0);
+    print_state_sums(report);
+    if (lists_state) print_state(report);
 }
 
 static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
@@ -73,7 +114,7 @@ static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
         tpucl_check_report_destroy(report);
         return tp_cmd_fail(cmd, status);
     }
-    if (tp_cmd_wants_table(&values.common)) print_report(report);
+    if (tp_cmd_wants_table(&values.common)) print_report(report, values.state);
     code = tp_cmd_write_json(cmd, values.common.json, json);
     if (code == TP_EXIT_DONE && tpucl_check_report_summary(report)->errors) code = TP_EXIT_USAGE;
     tpucl_free(json);

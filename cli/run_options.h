@@ -18,6 +18,8 @@ typedef struct tp_run_values {
     const char *params; /* train and eval */
     /* eval alone */
     const char *part;
+    /* check alone */
+    bool state;
 } tp_run_values;
 
 /* Rows for an option table that begins with a tp_run_values. */

@@ -161,6 +161,17 @@ typedef struct tpucl_check_summary {
     double flops_per_core_step; /* of its products */
 } tpucl_check_summary;
 
+/* A variable: what every device keeps between steps, once for each replica group. */
+typedef struct tpucl_check_state {
+    const char *name;
+    /* "weight", "fixed" (frozen weights, moving statistics), "first_moment", "second_moment", "average" (of
+     * weights), "scalar" (of the optimizer) */
+    const char *kind;
+    const char *of; /* the weight whose state it is, or "" */
+    const char *dtype, *shape;
+    int64_t elements, bytes;
+} tpucl_check_state;
+
 typedef struct tpucl_check_report tpucl_check_report;
 
 /* Reads configuration, model and data, builds the training step and looks at it; no device is used. A run
@@ -172,6 +183,11 @@ TPUCL_API void tpucl_check_report_destroy(tpucl_check_report *report);
 TPUCL_API const tpucl_check_summary *tpucl_check_report_summary(const tpucl_check_report *report);
 /* Errors first; `text` is NULL past the end. */
 TPUCL_API tpucl_finding tpucl_check_report_finding(const tpucl_check_report *report, int32_t index);
+/* The kinds, in the order in which they are listed; NULL past the end. Static. */
+TPUCL_API const char *tpucl_check_state_kind(int32_t index);
+/* In the order of the model, then of the optimizer; `name` is NULL past the end. */
+TPUCL_API tpucl_check_state tpucl_check_report_state(const tpucl_check_report *report,
+                                                     int32_t index);
 /* As docs/json.md describes it; caller frees with tpucl_free. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_check_report_json(const tpucl_check_report *report,
                                                                 char **out_text);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checking a run without running it. */
+#include <stdio.h>
+#include <string.h>
 #include <tpucl/tools.h>
 #include "api/run_internal.h"
 #include "check/check.h"
@@ -107,6 +109,55 @@ tpucl_finding tpucl_check_report_finding(const tpucl_check_report *report, int32
                            finding->text, finding->remedy};
 }
 
+const char *tpucl_check_state_kind(int32_t index)
+{
+    return tp_check_state_kind(index);
+}
+
+tpucl_check_state tpucl_check_report_state(const tpucl_check_report *report, int32_t index)
+{
+    if (!report || index < 0 || (size_t)index >= report->report->states.count)
+        return (tpucl_check_state){NULL, NULL, NULL, NULL, NULL, 0, 0};
+    const tp_check_state *state = &report->report->states.items[index];
+    return (tpucl_check_state){state->name,  state->kind,  state->of,   state->dtype,
+                               state->shape, state->elems, state->bytes};
+}
+
+/* Bytes of each kind, then all variables. */
+static void write_state(tp_json_writer *writer, const tp_check_states *states)
+{
+    const char *kind;
+    int64_t total = 0;
+    tp_json_key(writer, "state");
+    tp_json_begin_object(writer);
+    for (int32_t k = 0; (kind = tp_check_state_kind(k)) != NULL; k++) {
+        char key[48];
+        int64_t bytes = 0;
+        for (size_t i = 0; i < states->count; i++)
+            bytes += strcmp(states->items[i].kind, kind) == 0 ? states->items[i].bytes : 0;
+        snprintf(key, sizeof key, "%s_bytes", kind);
+        tp_json_put_int(writer, key, bytes);
+        total += bytes;
+    }
+    tp_json_put_int(writer, "bytes", total);
+    tp_json_key(writer, "variables");
+    tp_json_begin_array(writer);
+    for (size_t i = 0; i < states->count; i++) {
+        const tp_check_state *state = &states->items[i];
+        tp_json_begin_object(writer);
+        tp_json_put_string(writer, "name", state->name);
+        tp_json_put_string(writer, "kind", state->kind);
+        tp_json_put_string(writer, "of", state->of);
+        tp_json_put_string(writer, "dtype", state->dtype);
+        tp_json_put_string(writer, "shape", state->shape);
+        tp_json_put_int(writer, "elements", state->elems);
+        tp_json_put_int(writer, "bytes", state->bytes);
+        tp_json_end_object(writer);
+    }
+    tp_json_end_array(writer);
+    tp_json_end_object(writer);
+}
+
 tpucl_status tpucl_check_report_json(const tpucl_check_report *report, char **out_text)
 {
     TP_API_NEED(report);
@@ -139,6 +190,7 @@ tpucl_status tpucl_check_report_json(const tpucl_check_report *report, char **ou
         tp_json_end_object(&writer);
     }
     tp_json_end_array(&writer);
+    write_state(&writer, &report->report->states);
     tp_json_end_object(&writer);
     return tp_json_writer_finish(&writer, out_text);
 }

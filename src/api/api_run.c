@@ -4,8 +4,10 @@
 #include "api/run_internal.h"
 
 #include <stdio.h>
+#include "check/check.h"
 #include "core/alloc.h"
 #include "core/file.h"
+#include "core/log.h"
 
 tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **out_config)
 {
@@ -256,11 +258,32 @@ done:
     return status;
 }
 
+/* What is known to go wrong is said once, in the log, not found out after hours. */
+static tpucl_status warn_of_hazards(const tpucl_run *run)
+{
+    tp_check_report *report = NULL;
+    const tp_check_input input = {.train = tp_session_train_graph(run->session),
+                                  .config = tp_session_config(run->session),
+                                  .topology = tp_session_topology(run->session),
+                                  .train_examples = run->info.train_examples};
+    TP_TRY(tp_check_create(&report));
+    const tpucl_status status = tp_check_run_hazards(&input, report);
+    for (size_t i = 0; status == TPUCL_OK && i < report->findings.count; i++) {
+        const tp_finding *finding = &report->findings.items[i];
+        if (finding->severity <= TP_SEVERITY_WARNING)
+            TP_LOG_WARNING("check", "%s: %s [%s]; %s", finding->where, finding->text, finding->rule,
+                           finding->remedy);
+    }
+    tp_check_destroy(report);
+    return status;
+}
+
 tpucl_status tpucl_run_train(tpucl_run *run, const tpucl_run_callbacks *callbacks,
                              tpucl_run_result *out_result)
 {
     TP_API_NEED(run);
     TP_TRY(prepare_output(run));
+    TP_TRY(warn_of_hazards(run));
     bridge user = {run, callbacks};
     tp_session_callbacks session = {on_progress, on_epoch, &user};
     tpucl_status status = tp_session_train(run->session, &session);

@@ -20,6 +20,8 @@ static const tp_check_rule rules[] = {
     tp_rule_precision,
     tp_rule_logits,
     tp_rule_bfloat16_weights,
+    tp_rule_bfloat16_moments,
+    tp_rule_bfloat16_gradients,
     tp_rule_batch_normalization,
 };
 
@@ -46,6 +48,7 @@ void tp_check_destroy(tp_check_report *report)
 {
     if (!report) return;
     tp_findings_deinit(&report->findings);
+    tp_check_states_deinit(&report->states);
     tp_arena_destroy(report->arena);
     tp_free(report);
 }
@@ -121,6 +124,15 @@ tpucl_status tp_check_run(const tp_check_input *input, tp_check_report *report)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         TP_TRY(rules[i](input, report));
+    TP_TRY(tp_check_list_state(input->train, report));
+    return sort_findings(report);
+}
+
+tpucl_status tp_check_run_hazards(const tp_check_input *input, tp_check_report *report)
+{
+    TP_TRY(tp_rule_bfloat16_weights(input, report));
+    TP_TRY(tp_rule_bfloat16_moments(input, report));
+    TP_TRY(tp_rule_bfloat16_gradients(input, report));
     return sort_findings(report);
 }
 

@@ -32,6 +32,21 @@ typedef struct tp_finding {
 
 TP_ARRAY_DEFINE(tp_findings, tp_finding)
 
+/* A variable: what every device keeps between steps, once for each replica group. */
+typedef struct tp_check_state {
+    const char *name;
+    const char *kind; /* see tp_check_state_kind */
+    const char *of;   /* the weight whose state it is, or "" */
+    const char *dtype, *shape;
+    int64_t elems, bytes;
+} tp_check_state;
+
+TP_ARRAY_DEFINE(tp_check_states, tp_check_state)
+
+/* "weight" (trained), "fixed" (frozen weights, moving statistics), "first_moment", "second_moment", "average",
+ * "scalar" (the optimizer's); NULL past the end. Static. */
+const char *tp_check_state_kind(int32_t index);
+
 typedef struct tp_check_input {
     const tp_graph *train; /* one core's training step */
     const tp_config *config;
@@ -47,16 +62,22 @@ typedef struct tp_check_summary {
 } tp_check_summary;
 
 typedef struct tp_check_report {
-    tp_arena *arena;      /* owns the texts */
-    tp_findings findings; /* errors first; within a severity in the order of the rules */
+    tp_arena *arena;        /* owns the texts */
+    tp_findings findings;   /* errors first; within a severity in the order of the rules */
+    tp_check_states states; /* all variables, in the graph's order */
     tp_check_summary summary;
 } tp_check_report;
 
 tpucl_status tp_check_create(tp_check_report **out_report) TPUCL_MUST_CHECK;
 void tp_check_destroy(tp_check_report *report);
 
-/* Adds what the rules find and fills the summary. */
+/* Adds what the rules find, lists the state and fills the summary. */
 tpucl_status tp_check_run(const tp_check_input *input, tp_check_report *report) TPUCL_MUST_CHECK;
+
+/* Only what makes a run learn wrongly, not slowly: state in bf16 that cannot follow its updates. For the start of a
+ * training. */
+tpucl_status tp_check_run_hazards(const tp_check_input *input,
+                                  tp_check_report *report) TPUCL_MUST_CHECK;
 
 /* Adds one finding; texts are copied. */
 tpucl_status tp_check_add(tp_check_report *report, tp_severity severity, const char *rule,

@@ -18,6 +18,9 @@ bool tp_check_read_product(const tp_graph *graph, tp_node_id id, tp_check_produc
  * "" for nodes outside of layers. In `arena`; NULL when memory fails. */
 const char *tp_check_layer_of(const tp_graph *graph, tp_node_id id, tp_arena *arena);
 
+/* Fills report->states. */
+tpucl_status tp_check_list_state(const tp_graph *graph, tp_check_report *report) TPUCL_MUST_CHECK;
+
 typedef tpucl_status (*tp_check_rule)(const tp_check_input *input, tp_check_report *report);
 
 tpucl_status tp_rule_batch(const tp_check_input *input, tp_check_report *report);
@@ -29,6 +32,8 @@ tpucl_status tp_rule_slow_ops(const tp_check_input *input, tp_check_report *repo
 tpucl_status tp_rule_precision(const tp_check_input *input, tp_check_report *report);
 tpucl_status tp_rule_batch_normalization(const tp_check_input *input, tp_check_report *report);
 tpucl_status tp_rule_bfloat16_weights(const tp_check_input *input, tp_check_report *report);
+tpucl_status tp_rule_bfloat16_moments(const tp_check_input *input, tp_check_report *report);
+tpucl_status tp_rule_bfloat16_gradients(const tp_check_input *input, tp_check_report *report);
 tpucl_status tp_rule_logits(const tp_check_input *input, tp_check_report *report);
 
 #endif

@@ -66,26 +66,6 @@ tpucl_status tp_rule_logits(const tp_check_input *input, tp_check_report *report
                         "0.998 is the same to it unless softmax and loss are fused");
 }
 
-/* Adam moves a weight by about the learning rate: less than half a unit of a bf16 weight's last
- * place, 2^-9 of the weight, is lost. */
-tpucl_status tp_rule_bfloat16_weights(const tp_check_input *input, tp_check_report *report)
-{
-    int32_t count = 0;
-    const char *first = "";
-    for (int32_t i = 0; i < input->train->variable_count; i++) {
-        const tp_variable *variable = &input->train->variables[i];
-        if (!variable->is_trainable || variable->dtype != TP_BF16) continue;
-        if (!count++) first = variable->name;
-    }
-    if (!count) return TPUCL_OK;
-    return tp_check_add(report, TP_SEVERITY_WARNING, "bfloat16-weights", first,
-                        "keep weights in f32 (mixed_bfloat16), or use Adafactor, or a rate above "
-                        "2^-9 of the weights",
-                        "%d variables are trained in bf16: a step smaller than 1/512 of a weight "
-                        "leaves it where it is",
-                        count);
-}
-
 /* Statistics of few examples are noise: 16 is where published results begin to suffer (Wu and He,
  * "Group Normalization", 2018, figure 1). */
 tpucl_status tp_rule_batch_normalization(const tp_check_input *input, tp_check_report *report)

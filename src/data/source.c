@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "core/alloc.h"
+#include "num/bf16.h"
 
 int32_t tp_source_find_field(const tp_source *source, const char *name)
 {
@@ -47,6 +48,26 @@ tpucl_status tp_source_wait(const tp_source *source)
     tpucl_status status = loader->status;
     tp_mutex_unlock(&loader->mutex);
     return status;
+}
+
+tpucl_status tp_source_narrow_inputs(tp_source *source)
+{
+    TP_TRY(tp_source_wait(source));
+    for (int32_t i = 0; i < source->field_count - source->label_count; i++) {
+        tp_field *field = &source->fields[i];
+        if (field->dtype != TP_F32) continue;
+        const int64_t count = source->example_count * tp_shape_elems(&field->shape);
+        const float *wide = source->arrays[i];
+        tp_bf16 *narrow = TP_NEW_ARRAY(tp_bf16, (size_t)count);
+        if (!narrow) return TPUCL_OUT_OF_MEMORY;
+        for (int64_t j = 0; j < count; j++)
+            narrow[j] = tp_bf16_from_f32(wide[j]);
+        tp_free(source->arrays[i]);
+        source->arrays[i] = narrow;
+        field->dtype = TP_BF16;
+        field->bytes /= 2;
+    }
+    return TPUCL_OK;
 }
 
 static void destroy_loader(tp_source *source)

@@ -68,6 +68,10 @@ tpucl_status tp_source_from_arrays(const tp_field *fields, const void *const *ar
  * threads may call it, any number of times. */
 tpucl_status tp_source_wait(const tp_source *source);
 
+/* Rounds inputs of f32 to bf16 (to nearest), once they are read; their fields are bf16 then. For sources that own
+ * their arrays, before other threads know them. */
+tpucl_status tp_source_narrow_inputs(tp_source *source);
+
 void tp_source_destroy(tp_source *source);
 
 /* Index of a field by name; -1: none. */

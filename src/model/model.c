@@ -33,11 +33,12 @@ static void check_input(const tp_model_input *input, tp_problems *problems)
 {
     char shape[TP_SHAPE_TEXT_MAX];
     tp_shape_format(&input->shape, shape, sizeof shape);
-    if (input->dtype != TP_U8 && input->dtype != TP_F32 && input->dtype != TP_S32)
-        tp_problems_add(problems, "the input is %s, expected u8, s32 or f32",
+    if (input->dtype != TP_U8 && input->dtype != TP_S32 && !tp_dtype_is_float(input->dtype))
+        tp_problems_add(problems, "the input is %s, expected u8, s32, f32 or bf16",
                         tp_dtype_name(input->dtype));
-    if (input->is_integer && input->dtype == TP_F32)
-        tp_problems_add(problems, "the input is f32, the model takes integers");
+    if (input->is_integer && tp_dtype_is_float(input->dtype))
+        tp_problems_add(problems, "the input is %s, the model takes integers",
+                        tp_dtype_name(input->dtype));
     if (input->shape.rank >= TP_MAX_RANK || tp_shape_elems(&input->shape) < 1)
         tp_problems_add(problems,
                         "an input example is %s, expected 1 or more elements in fewer than %d "
@@ -107,8 +108,9 @@ static void read_input(const tp_json *inputs, size_t index, const tp_model_input
     if (!dtype || !tp_problems_add_failed(problems, tp_json_as_choice(dtype, dtypes, 2, &choice)))
         return;
     out->is_integer = choice == 1;
-    if (choice == 1 && found->dtype == TP_F32)
-        tp_problems_add(problems, "%s: the data are f32", tp_json_where(dtype, where));
+    if (choice == 1 && tp_dtype_is_float(found->dtype))
+        tp_problems_add(problems, "%s: the data are %s", tp_json_where(dtype, where),
+                        tp_dtype_name(found->dtype));
 }
 
 /* model->inputs, and the names that layers call them by. */

@@ -29,7 +29,7 @@
  * gradients are f32 until the optimizer's configuration narrows them.
  *
  * What the graphs take and give (per-core batch B)
- *   inputs   "image"       [B, example...], u8 or f32; value * scale + offset is done on the device
+ *   inputs   "image"       [B, example...], u8, f32 or bf16; value * scale + offset is done on the device
  *            "label"       s32 [B, result but its last axis...] (sparse) or f32 [B, result...]; not in
  *                          predict
  *            "weight"      f32 [B]: 1 for an example, 0 for padding; not in predict
@@ -124,7 +124,7 @@ typedef struct tp_model_score {
 /* What the layers see: example = value * scale + offset in f32, or the integers themselves. Scale 0 is
  * chosen: 1/255 for bytes, unless a layer that takes them is a Rescaling, and 1 for others. */
 typedef struct tp_model_input {
-    tp_dtype dtype; /* TP_U8, TP_S32 or TP_F32, as the host feeds it */
+    tp_dtype dtype; /* TP_U8, TP_S32, TP_F32 or TP_BF16, as the host feeds it */
     tp_shape shape; /* of one example; images [height, width, channels] or [height, width] */
     double scale, offset;
     bool is_integer;  /* the layers see s32 */

@@ -26,11 +26,12 @@ void tp_model_add_inputs(tp_graph *graph, const tp_model *model, int64_t batch,
 tp_node_id tp_model_clear_padding(tp_graph *graph, tp_node_id x, tp_node_id weight)
 {
     static const int64_t batch_axis[] = {0};
-    if (x == TP_NO_NODE || tp_graph_node(graph, x)->dtype != TP_F32) return x;
+    if (x == TP_NO_NODE || !tp_dtype_is_float(tp_graph_node(graph, x)->dtype)) return x;
     const tp_shape shape = tp_graph_node(graph, x)->shape;
-    const tp_node_id zero = tp_op_scalar(graph, TP_F32, 0);
-    const tp_node_id counts = tp_op_compare(graph, "GT", weight, zero);
-    return tp_op_select(graph, tp_op_broadcast_in_dim(graph, counts, shape, batch_axis), x, zero);
+    const tp_dtype dtype = tp_graph_node(graph, x)->dtype;
+    const tp_node_id counts = tp_op_compare(graph, "GT", weight, tp_op_scalar(graph, TP_F32, 0));
+    return tp_op_select(graph, tp_op_broadcast_in_dim(graph, counts, shape, batch_axis), x,
+                        tp_op_scalar(graph, dtype, 0));
 }
 
 /* Converted and scaled: f32 or s32 [batch, example...] */

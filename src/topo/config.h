@@ -155,6 +155,7 @@ typedef struct tp_config {
         } train, test;
         double scale,
             offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */
+        int32_t input_dtype; /* tp_config_dtype, of floats as they are fed */
         bool shuffle, repeat;
         int64_t shuffle_buffer; /* examples; 0: the whole set */
         int64_t prefetch;       /* batches */

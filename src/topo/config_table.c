@@ -209,6 +209,11 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "added to the scaled inputs"},
+    {"data.input_dtype", TP_CONFIG_CHOICE, FIELD(data.input_dtype), .choices = dtype_names,
+     .fallback = "\"float32\"",
+     .meaning =
+         "bfloat16: inputs that are floats are rounded to it when they are read, before scale "
+         "and offset, and fed in half the bytes"},
     {"data.shuffle", TP_CONFIG_BOOL, FIELD(data.shuffle), .fallback = "true",
      .meaning = "a new order in every epoch, from the seed"},
     {"data.repeat", TP_CONFIG_BOOL, FIELD(data.repeat), .fallback = "true",

@@ -52,6 +52,8 @@ tp_variables *tp_session_variables(tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);
 const tp_source *tp_session_test_source(const tp_session *session); /* NULL: there is none */
 
+/* The graph that it trains; borrowed. */
+const tp_graph *tp_session_train_graph(const tp_session *session);
 /* The training and evaluation graphs for another per-core batch; the caller destroys them. */
 tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,
                                      tp_graph **out_train, tp_graph **out_evaluate);

@@ -115,10 +115,17 @@ static tpucl_status check_same_fields(const tp_source *train, const tp_source *t
     return TPUCL_OK;
 }
 
+static tpucl_status open_cast(const tp_session *session, bool is_test, tp_source **out_source)
+{
+    TP_TRY(open_part(session, is_test, out_source));
+    if (session->config->data.input_dtype == TP_CONFIG_FLOAT32) return TPUCL_OK;
+    return tp_source_narrow_inputs(*out_source);
+}
+
 tpucl_status tp_session_open_data(tp_session *session)
 {
     const tp_config *config = session->config;
-    TP_TRY(open_part(session, false, &session->train_source));
+    TP_TRY(open_cast(session, false, &session->train_source));
     session->train_count = session->train_source->example_count;
     if (config->data.validation_split > 0) {
         double share = config->data.validation_split * (double)session->train_count;
@@ -136,7 +143,7 @@ tpucl_status tp_session_open_data(tp_session *session)
         return TPUCL_OK;
     }
     if (!has_test_files(config)) return TPUCL_OK;
-    TP_TRY(open_part(session, true, &session->test_source));
+    TP_TRY(open_cast(session, true, &session->test_source));
     session->test_count = session->test_source->example_count;
     return check_same_fields(session->train_source, session->test_source);
 }

@@ -111,6 +111,11 @@ tpucl_status tp_session_build_train(tp_session *session)
     return tp_metrics_lay_out(session, session->train.graph);
 }
 
+const tp_graph *tp_session_train_graph(const tp_session *session)
+{
+    return session->train.graph;
+}
+
 tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,
                                      tp_graph **out_train, tp_graph **out_evaluate)
 {

@@ -167,13 +167,22 @@ def small_half():
     return model
 
 
+def pure():
+    """Pure bfloat16 but for the softmax at the end, which is float32."""
+    model = keras.Sequential([L.Input((6,)), L.Dense(8, activation="relu", dtype="bfloat16"),
+                              L.BatchNormalization(dtype="bfloat16"), L.Dense(4, dtype="mixed_bfloat16"),
+                              L.Dense(3, activation="softmax", dtype="float32", name="classes")], name="pure")
+    return model
+
+
 if OLD:
     models = [(shared, "old_shared", ["h5"]), (lstm, "old_lstm", ["h5"]), (mlp, "old_mlp", ["keras"])]
 else:
     models = [(mlp, "mlp", ["keras", "h5", "json", "weights", "shards"]), (shared, "shared", ["deflated"]),
               (conv, "conv", ["deflated"]), (lstm, "lstm", ["keras"]), (bidirectional, "sequence", ["deflated"]),
               (functions, "functions", ["deflated"]), (translator, "translator", ["deflated"]),
-              (custom, "custom", ["json"]), (small_half, "half", ["weights"])]
+              (custom, "custom", ["json"]), (small_half, "half", ["weights"]),
+              (pure, "pure", ["deflated"])]
 os.makedirs(HERE, exist_ok=True)
 chosen = [name for name in sys.argv[1:] if name != "--old"]
 file = os.path.join(HERE, "old_predictions.json" if OLD else "predictions.json")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * IDX and npy readers: right files, and every way of being wrong that a reader meets. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "data/source.h"
+#include "num/bf16.h"
 
 static char folder[] = "/tmp/tpucl-source-XXXXXX";
 
@@ -169,6 +171,29 @@ Test(source, npy_types)
     cr_assert_eq(((float *)source->arrays[0])[3], 0.25f);
     cr_assert_eq(source->fields[1].dtype, TP_S32);
     cr_assert_eq(((int32_t *)source->arrays[1])[1], -1);
+    tp_source_destroy(source);
+}
+
+/* Rounded to nearest even; labels stay. */
+Test(source, inputs_become_bf16)
+{
+    const float values[] = {1, 1.00390625f, 1.01171875f, -0.1f, NAN, 1e-40f};
+    const float targets[] = {1.00390625f, 0.1f};
+    tp_source *source = NULL;
+    const char *in = put_npy("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+                             values, sizeof values);
+    const char *out =
+        put_npy("y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", targets,
+                sizeof targets);
+    cr_assert_eq(tp_source_open_npy(in, out, &source), TPUCL_OK);
+    cr_assert_eq(tp_source_narrow_inputs(source), TPUCL_OK);
+    cr_assert(source->fields[0].dtype == TP_BF16 && source->fields[0].bytes == 6);
+    cr_assert(source->fields[1].dtype == TP_F32 && source->fields[1].bytes == 4);
+    const tp_bf16 *found = source->arrays[0];
+    const tp_bf16 expected[] = {0x3f80, 0x3f80, 0x3f82, 0xbdcd};
+    cr_expect_arr_eq(found, expected, sizeof expected);
+    cr_expect(isnan(tp_bf16_to_f32(found[4])) && found[5] == 0);
+    cr_expect_arr_eq(source->arrays[1], targets, sizeof targets);
     tp_source_destroy(source);
 }
 

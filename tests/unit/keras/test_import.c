@@ -47,7 +47,8 @@ static void set_variables(const tp_keras_import *import, const model_run *run)
 }
 
 /* The member `name` of a file of predictions: [EXAMPLES][outputs]. */
-static void expect_predictions(const float *found, const char *file, const char *name)
+static void expect_predictions(const float *found, const char *file, const char *name,
+                               double tolerance)
 {
     tp_json_document *document;
     EXPECT_OK(tp_json_read_file(file, 1 << 20, &document));
@@ -58,15 +59,15 @@ static void expect_predictions(const float *found, const char *file, const char 
         for (size_t k = 0; k < rows->items[i].count; k++) {
             const double expected = rows->items[i].items[k].number;
             const double value = found[i * rows->items[i].count + k];
-            /* f32 here and there, sums in another order: some units of the last place */
-            cr_assert_leq(fabs(value - expected), 2e-6 * (1 + fabs(expected)),
+            cr_assert_leq(fabs(value - expected), tolerance * (1 + fabs(expected)),
                           "%s, example %zu, output %zu: %.9g, Keras has %.9g", name, i, k, value,
                           expected);
         }
     tp_json_destroy(document);
 }
 
-static void check(const char *path, const char *weights, const char *predictions, const char *name)
+static void check_within(const char *path, const char *weights, const char *predictions,
+                         const char *name, double tolerance)
 {
     tp_keras_import *import = import_golden(path, weights);
     tp_graph *graph = NULL;
@@ -80,11 +81,18 @@ static void check(const char *path, const char *weights, const char *predictions
         inputs[i] = make_input(&import->mapped.inputs[i]);
     }
     EXPECT_OK(tp_reference_step(run.reference, (const void *const *)inputs, 0));
-    expect_predictions(model_output(&run, graph->outputs[0].name)->data, predictions, name);
+    expect_predictions(model_output(&run, graph->outputs[0].name)->data, predictions, name,
+                       tolerance);
     for (int32_t i = 0; i < graph->input_count; i++)
         free(inputs[i]);
     model_stop(&run);
     tp_keras_import_destroy(import);
+}
+
+/* f32 here and there, sums in another order: some units of the last place. */
+static void check(const char *path, const char *weights, const char *predictions, const char *name)
+{
+    check_within(path, weights, predictions, name, 2e-6);
 }
 
 Test(keras_import, sequential)
@@ -118,6 +126,31 @@ Test(keras_import, functions_and_arguments_of_calls)
 {
     check(GOLDEN "functions.keras", NULL, GOLDEN "predictions.json", "functions");
     check(GOLDEN "translator.keras", NULL, GOLDEN "predictions.json", "translator");
+}
+
+/* Policies of layers. Results of four bf16 layers, each rounded once here and up to three times in Keras (product,
+ * bias, activation), move a probability by an ulp of bf16 or so. */
+Test(keras_import, policies)
+{
+    check_within(GOLDEN "pure.keras", NULL, GOLDEN "predictions.json", "pure", 0x1p-7);
+    tp_keras_import *import = import_golden(GOLDEN "pure.keras", NULL);
+    cr_assert(strstr(import->config, "\"precision\": \"bfloat16\""), "%s", import->config);
+    cr_assert(strstr(import->config, "\"dtype\": \"mixed_bfloat16\""));
+    cr_assert(strstr(import->config, "\"dtype\": \"float32\""));
+    static const struct {
+        const char *name;
+        tp_dtype dtype;
+    } expected[] = {{"dense/kernel", TP_BF16},
+                    {"batch_normalization/gamma", TP_BF16},
+                    {"batch_normalization/moving_mean", TP_F32},
+                    {"dense_1/kernel", TP_F32},
+                    {"classes/kernel", TP_F32}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        for (int32_t t = 0; t < import->tensor_count; t++)
+            if (!strcmp(import->tensors[t].name, expected[i].name))
+                cr_expect(import->tensors[t].dtype == expected[i].dtype, "%s is %s",
+                          expected[i].name, tp_dtype_name(import->tensors[t].dtype));
+    tp_keras_import_destroy(import);
 }
 
 Test(keras_import, the_configuration_is_one)

@@ -172,9 +172,9 @@ Test(model, inputs_that_are_wrong)
     EXPECT_FAILURE(model_parse(layers, &input, &float32_options, &model), TPUCL_INVALID_CONFIG,
                    "an input example is [0]");
     input = f32_input(1, (int64_t[]){3});
-    input.dtype = TP_BF16;
+    input.dtype = TP_U32;
     EXPECT_FAILURE(model_parse(layers, &input, &float32_options, &model), TPUCL_INVALID_CONFIG,
-                   "the input is bf16, expected u8, s32 or f32");
+                   "the input is u32, expected u8, s32, f32 or bf16");
     input.dtype = TP_F32;
     input.scale = (double)NAN;
     EXPECT_FAILURE(model_parse(layers, &input, &float32_options, &model), TPUCL_INVALID_CONFIG,

@@ -182,6 +182,30 @@ static outcome train(int32_t cores, const tp_optim_config *optimizer, int steps)
     return out;
 }
 
+/* A bf16 weight's gradient is f32 up to the optimizer: after one step the momentum, which is kept in f32, is the
+ * rate times it, and has more than 8 bits. Not so when cores exchange bf16. */
+Test(precision, gradients_are_not_rounded)
+{
+    for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
+        tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+        optimizer.learning_rate = 0.5;
+        optimizer.momentum = 0.9;
+        optimizer.gradients = is_narrow ? TP_BF16 : TP_F32;
+        tp_model *model = make(mlp, &pure_options);
+        model_run run = train_start(model, BATCH, sparse, true, &optimizer, &one_core);
+        fill_batch();
+        model_step(&run, image, label, weight, 0);
+        const float *momentum = model_variable(&run, "sgd/dense/kernel/momentum")->data;
+        int unrounded_count = 0;
+        for (int i = 0; i < FEATURES * 16; i++)
+            unrounded_count += tp_bf16_to_f32(tp_bf16_from_f32(momentum[i])) != momentum[i];
+        cr_expect(is_narrow ? unrounded_count == 0 : unrounded_count > FEATURES * 8, "%d",
+                  unrounded_count);
+        model_stop(&run);
+        tp_model_destroy(model);
+    }
+}
+
 /* The gradients of a split differ in the last bits of f32, so a weight of size 1 or less may now and then be
  * rounded the other way: by an ulp of bf16, 2^-8, in few of 259 weights. */
 Test(precision, one_core_and_eight_agree)
