@@ -155,7 +155,7 @@ static tpucl_status write_argument(tp_keras_mapper *mapper, const tp_keras_row *
                              key, tp_json_found(value, found));
     }
     const bool is_null = value->kind == TP_JSON_NULL;
-    if (is_null && !tp_keras_null_counts(type_of(row), key)) return TPUCL_OK; /* the default */
+    if (is_null && !tp_keras_null_counts(tp_keras_type(row), key)) return TPUCL_OK; /* the default */
     tp_json_key(writer, key);
     if (single) {
         tp_json_write_value(writer, single);
