@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tpucl/tools.h>
+#include "keras_run.h"
 #include "run_options.h"
 #include "ui.h"
 
@@ -23,6 +24,17 @@ static const tp_opt_row options[] = {
      .offset = offsetof(tp_run_values, state),
      .help = "list every variable with its kind, dtype and bytes: weights and what the optimizer "
              "keeps"},
+    {.name = "weights",
+     .kind = TP_OPT_TEXT,
+     .value = "FILE",
+     .complete = TP_COMPLETE_FILE,
+     .offset = offsetof(tp_run_values, weights),
+     .help = "of MODEL, when they are in a file of their own"},
+    {.name = "data",
+     .kind = TP_OPT_TEXT,
+     .value = "DATASET",
+     .offset = offsetof(tp_run_values, data),
+     .help = "as --set data.dataset=DATASET"},
     {.name = NULL},
 };
 
@@ -89,14 +101,30 @@ static void print_report(const tpucl_check_report *report, bool lists_state)
            (int)summary->warnings, plural(summary->warnings), (int)summary->notes,
            plural(summary->notes));
     if (!*summary->topology) return;
-    printf("%s on %s: %lld examples per core, %lld on %d cores; ", summary->name, summary->topology,
+    printf("%s on %s: %lld examples per core, %lld on %d cores", summary->name, summary->topology,
            (long long)summary->per_core_batch, (long long)summary->global_batch,
            (int)summary->cores);
+    if (summary->errors) { /* there was no step to look at */
+        printf("\n");
+        return;
+    }
+    printf("; ");
     if (summary->mxu_share > 0) printf("%.0f %% of the MXU, ", 100 * summary->mxu_share);
     printf("%.0f %% of HBM bytes are no padding\n",
            summary->hbm_share > 0 ? 100 * summary->hbm_share : 100.0);
     print_state_sums(report);
     if (lists_state) print_state(report);
+}
+
+static tpucl_status make_report(const tp_run_values *values, const char *operand,
+                                tpucl_check_report **out_report)
+{
+    const tpucl_run_options settings = tp_run_settings(values, operand);
+    if (!tp_keras_run_is_model(operand)) return tpucl_check(&settings, out_report);
+    tpucl_import_options model = tpucl_import_options_default();
+    model.model = operand;
+    model.weights = values->weights;
+    return tpucl_check_keras(&model, &settings, out_report);
 }
 
 static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
@@ -105,10 +133,9 @@ static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
     tp_opt_operands operands;
     tp_exit code;
     if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
-    const tpucl_run_options settings = tp_run_settings(&values, operands.items[0]);
     tpucl_check_report *report = NULL;
     char *json = NULL;
-    tpucl_status status = tpucl_check(&settings, &report);
+    tpucl_status status = make_report(&values, operands.items[0], &report);
     if (status == TPUCL_OK) status = tpucl_check_report_json(report, &json);
     if (status != TPUCL_OK) {
         tpucl_check_report_destroy(report);
@@ -125,21 +152,29 @@ static tp_exit run_check(const tp_cmd *cmd, int argc, char **argv)
 const tp_cmd tp_cmd_check = {
     .name = "check",
     .summary = "find what a real TPU would refuse or do slowly, without running",
-    .operands = "CONFIG",
+    .operands = "CONFIG|MODEL",
     .min_operands = 1,
     .max_operands = 1,
     .complete = TP_COMPLETE_FILE,
-    .description = "Reads the configuration, the model and the data's headers, builds one core's "
-                   "training step and reports everything at once, each finding with the layer, "
-                   "the numbers and what to do: batch sizes off the rule, dimensions that are "
-                   "padded to tiles and the share of MXU and HBM they waste, ops that are slow on "
-                   "a TPU, hazards of precision.\n\n"
-                   "Nothing runs and no device is needed. The exit code is 0 when the run could "
-                   "start, whatever was found, and 2 when there are errors.",
-    .examples = "tpucl check configs/fashion-mlp.json\nthe run as it is\n"
-                "tpucl check run.json --topology v3-8 --set per_core_batch=64\n"
-                "the same on another machine, with another batch\n"
-                "tpucl check run.json --json - | jq '.findings[].rule'\nfor scripts",
+    .description =
+        "Reads the configuration, the model and the data's headers, builds one core's "
+        "training step and reports everything at once, each finding with the layer, "
+        "the numbers and what to do: batch sizes off the rule, dimensions that are "
+        "padded to tiles and the share of MXU and HBM they waste, ops that are slow on "
+        "a TPU, hazards of precision.\n\n"
+        "MODEL is a file of Keras (.keras, .h5, the JSON of to_json()): everything in it "
+        "that a TPU or tpucl does not have is found at once, each with its layer: open "
+        "dimensions, text and Python code, ops whose result has no fixed size, 64-bit "
+        "numbers, arguments and layers that there are none of. Without --data the "
+        "step is looked at as if there were data that fit.\n\n"
+        "Nothing runs and no device is needed. The exit code is 0 when the run could "
+        "start, whatever was found, and 2 when there are errors.",
+    .examples =
+        "tpucl check configs/fashion-mlp.json\nthe run as it is\n"
+        "tpucl check run.json --topology v3-8 --set per_core_batch=64\n"
+        "the same on another machine, with another batch\n"
+        "tpucl check model.keras --topology v2-8 --set precision=mixed_bfloat16\na Keras model\n"
+        "tpucl check run.json --json - | jq '.findings[].rule'\nfor scripts",
     .options = options,
     .run = run_check,
 };

@@ -38,6 +38,12 @@ static const tp_opt_row options[] = {
      .complete = TP_COMPLETE_FILE,
      .offset = offsetof(tp_run_values, params),
      .help = "begin with these parameters, a safetensors file, instead of new ones"},
+    {.name = "weights",
+     .kind = TP_OPT_TEXT,
+     .value = "FILE",
+     .complete = TP_COMPLETE_FILE,
+     .offset = offsetof(tp_run_values, weights),
+     .help = "of MODEL, when they are in a file of their own"},
     {.name = "output-dir",
      .kind = TP_OPT_TEXT,
      .value = "FOLDER",
@@ -235,7 +241,8 @@ const tp_cmd tp_cmd_train = {
         "Trains what CONFIG, a JSON file, describes: topology, model, data, optimizer. Every "
         "problem of "
         "the file is reported at once, before any work starts. MODEL is a file of Keras (.keras, "
-        ".h5): its model, weights, loss, metrics and optimizer, on the data that --data and --set "
+        ".h5, or the JSON of to_json() with --weights): its model, weights, loss, metrics and "
+        "optimizer, on the data that --data and --set "
         "name; 'tpucl import' shows what is in it.\n\n"
         "A line per epoch goes to standard output, then params_sha256, the digest of the trained "
         "parameters. It depends on the configuration alone: not on the device, --split, "

@@ -8,15 +8,32 @@
 #include <unistd.h>
 #include "ui.h"
 
+static bool ends_in(const char *text, const char *end)
+{
+    const size_t length = strlen(text), count = strlen(end);
+    return length > count && !strcmp(text + length - count, end);
+}
+
+/* What to_json() wrote begins with the class of the model; no configuration of a run has such a key. */
+static bool begins_with_class(const char *path)
+{
+    char text[4096];
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    const size_t count = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[count] = '\0';
+    return strstr(text, "\"class_name\"") != NULL;
+}
+
 bool tp_keras_run_is_model(const char *operand)
 {
-    static const char *const ends[] = {".keras", ".h5", ".hdf5"};
-    const size_t length = strlen(operand);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
-        const size_t end = strlen(ends[i]);
-        if (length > end && !strcmp(operand + length - end, ends[i])) return true;
-    }
-    return false;
+    char inner[4096];
+    if (ends_in(operand, ".keras") || ends_in(operand, ".h5") || ends_in(operand, ".hdf5"))
+        return true;
+    if (ends_in(operand, ".json")) return begins_with_class(operand);
+    snprintf(inner, sizeof inner, "%s/config.json", operand); /* an unzipped .keras */
+    return begins_with_class(inner);
 }
 
 void tp_keras_run_print_findings(const tpucl_import *import, const char *severity, FILE *out)
@@ -64,6 +81,7 @@ bool tp_keras_run_open(const tp_cmd *cmd, const tp_run_values *values, const cha
     tpucl_import *import = NULL;
     tpucl_import_options options = tpucl_import_options_default();
     options.model = model;
+    options.weights = values->weights;
     tpucl_status status = tpucl_import_create(&options, &import);
     if (status == TPUCL_OK && tpucl_import_get_summary(import)->errors) {
         tp_keras_run_print_findings(import, "error", stderr);

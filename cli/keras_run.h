@@ -6,7 +6,8 @@
 #include <tpucl/tools.h>
 #include "run_options.h"
 
-/* Whether the operand is a Keras file, by the end of its name: .keras, .h5, .hdf5. */
+/* Whether the operand is a model of Keras: by the end of its name (.keras, .h5, .hdf5), JSON and folders by what is in
+ * them. */
 bool tp_keras_run_is_model(const char *operand);
 
 /* Creates the run with the weights of the file. False when that failed and *out_exit says how. */

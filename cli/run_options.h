@@ -15,7 +15,8 @@ typedef struct tp_run_values {
     /* train alone */
     int64_t steps, epochs;
     const char *output_dir, *data;
-    const char *params; /* train and eval */
+    const char *params;  /* train and eval */
+    const char *weights; /* train and check, of a Keras model */
     /* eval alone */
     const char *part;
     /* check alone */

@@ -246,6 +246,13 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_save(const tpucl_import *im
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_import_json(const tpucl_import *import,
                                                           char **out_text);
 
+/* tpucl_check of a model that Keras wrote: what of it cannot be taken over, with what a TPU would do about it, and what
+ * the rules find in its training step. Of `options` the overrides count; without one of "data" the model is looked at
+ * without data, and a loss or an optimizer that neither the file nor an override names is stood in for. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_check_keras(const tpucl_import_options *model,
+                                                          const tpucl_run_options *options,
+                                                          tpucl_check_report **out_report);
+
 /* ---- export ---- */
 /* The model of a run configuration with its parameters (params.safetensors of a training or an import) as a file
  * that Keras 3 loads: .keras, or weights alone when `path` ends in .weights.h5. TPUCL_INVALID_CONFIG when they do

@@ -2,47 +2,45 @@
  * Checking a run without running it. */
 #include <stdio.h>
 #include <string.h>
-#include <tpucl/tools.h>
-#include "api/run_internal.h"
-#include "check/check.h"
+#include "api/check_internal.h"
 #include "core/alloc.h"
-
-struct tpucl_check_report {
-    tp_check_report *report;
-    tpucl_check_summary summary;
-};
 
 static double share(double useful, double spent)
 {
     return spent > 0 ? useful / spent : 0;
 }
 
-static tpucl_status check_session(const tp_session *session, tpucl_check_report *report)
+tpucl_status tp_api_check_input(const tp_check_input *input, tpucl_check_report *report)
 {
-    const tp_config *config = tp_session_config(session);
-    const tp_topology *topology = tp_session_topology(session);
-    tp_graph *train = NULL, *evaluate = NULL;
-    TP_TRY(tp_session_build_graphs(session, config->per_core_batch, &train, &evaluate));
-    const tp_check_input input = {.train = train,
-                                  .config = config,
-                                  .topology = topology,
-                                  .train_examples =
-                                      tp_session_train_source(session)->example_count};
-    const tpucl_status status = tp_check_run(&input, report->report);
-    tp_graph_destroy(train);
-    tp_graph_destroy(evaluate);
-    TP_TRY(status);
+    const tp_config *config = input->config;
+    TP_TRY(tp_check_run(input, report->report));
     const tp_check_summary *found = &report->report->summary;
     report->summary.name = tp_arena_strdup(report->report->arena, config->name);
-    report->summary.topology = tp_arena_strdup(report->report->arena, topology->name);
+    report->summary.topology = tp_arena_strdup(report->report->arena, input->topology->name);
     if (!report->summary.name || !report->summary.topology) return TPUCL_OUT_OF_MEMORY;
-    report->summary.cores = topology->cores;
+    report->summary.cores = input->topology->cores;
     report->summary.per_core_batch = config->per_core_batch;
     report->summary.global_batch = config->global_batch;
     report->summary.mxu_share = share(found->flops, found->mxu_flops);
     report->summary.hbm_share = share(found->tensor_bytes, found->padded_bytes);
     report->summary.flops_per_core_step = found->flops;
     return TPUCL_OK;
+}
+
+tpucl_status tp_api_check_session(const tp_session *session, int64_t train_examples,
+                                  tpucl_check_report *report)
+{
+    const tp_config *config = tp_session_config(session);
+    tp_graph *train = NULL, *evaluate = NULL;
+    TP_TRY(tp_session_build_graphs(session, config->per_core_batch, &train, &evaluate));
+    const tp_check_input input = {.train = train,
+                                  .config = config,
+                                  .topology = tp_session_topology(session),
+                                  .train_examples = train_examples};
+    const tpucl_status status = tp_api_check_input(&input, report);
+    tp_graph_destroy(train);
+    tp_graph_destroy(evaluate);
+    return status;
 }
 
 static tpucl_status check(const tpucl_run_options *options, tpucl_check_report *report)
@@ -52,13 +50,15 @@ static tpucl_status check(const tpucl_run_options *options, tpucl_check_report *
     tpucl_status status = tp_api_read_config(options, &settings.config);
     if (status == TPUCL_INVALID_ARGUMENT) return status;
     if (status == TPUCL_OK) status = tp_session_create(&settings, &session);
-    if (status == TPUCL_OK) status = check_session(session, report);
+    if (status == TPUCL_OK)
+        status =
+            tp_api_check_session(session, tp_session_train_source(session)->example_count, report);
     tp_session_destroy(session);
     if (status == TPUCL_OK || status == TPUCL_OUT_OF_MEMORY) return status;
     return tp_check_add_error(report->report, "refused");
 }
 
-static void count(tpucl_check_report *report)
+void tp_api_check_count(tpucl_check_report *report)
 {
     for (size_t i = 0; i < report->report->findings.count; i++) {
         const tp_severity severity = report->report->findings.items[i].severity;
@@ -68,22 +68,34 @@ static void count(tpucl_check_report *report)
     }
 }
 
+tpucl_status tp_api_check_create(tpucl_check_report **out_report)
+{
+    tpucl_check_report *report = TP_NEW(tpucl_check_report);
+    if (!report) return TPUCL_OUT_OF_MEMORY;
+    report->summary.name = report->summary.topology = "";
+    const tpucl_status status = tp_check_create(&report->report);
+    if (status != TPUCL_OK) {
+        tp_free(report);
+        return status;
+    }
+    *out_report = report;
+    return TPUCL_OK;
+}
+
 tpucl_status tpucl_check(const tpucl_run_options *options, tpucl_check_report **out_report)
 {
     TP_API_NEED(out_report);
     *out_report = NULL;
     tpucl_run_options all;
+    tpucl_check_report *report = NULL;
     TP_TRY(TP_API_OPTIONS(options, &all, tpucl_run_options));
-    tpucl_check_report *report = TP_NEW(tpucl_check_report);
-    if (!report) return TPUCL_OUT_OF_MEMORY;
-    report->summary.name = report->summary.topology = "";
-    tpucl_status status = tp_check_create(&report->report);
-    if (status == TPUCL_OK) status = check(&all, report);
+    TP_TRY(tp_api_check_create(&report));
+    const tpucl_status status = check(&all, report);
     if (status != TPUCL_OK) {
         tpucl_check_report_destroy(report);
         return status;
     }
-    count(report);
+    tp_api_check_count(report);
     *out_report = report;
     return TPUCL_OK;
 }

@@ -10,19 +10,22 @@
 #include "graph/geometry.h"
 #include "graph/opdef.h"
 
-static const tp_check_rule rules[] = {
-    tp_rule_batch,
-    tp_rule_last_batch,
-    tp_rule_mxu_padding /* fills the summary */,
-    tp_rule_input_link,
-    tp_rule_hbm_padding,
-    tp_rule_slow_ops,
-    tp_rule_precision,
-    tp_rule_logits,
-    tp_rule_bfloat16_weights,
-    tp_rule_bfloat16_moments,
-    tp_rule_bfloat16_gradients,
-    tp_rule_batch_normalization,
+static const struct {
+    tp_check_rule find;
+    bool needs_graph;
+} rules[] = {
+    {tp_rule_batch, false},
+    {tp_rule_last_batch, false},
+    {tp_rule_mxu_padding, true} /* fills the summary */,
+    {tp_rule_input_link, true},
+    {tp_rule_hbm_padding, true},
+    {tp_rule_slow_ops, true},
+    {tp_rule_precision, false},
+    {tp_rule_logits, false},
+    {tp_rule_bfloat16_weights, true},
+    {tp_rule_bfloat16_moments, true},
+    {tp_rule_bfloat16_gradients, true},
+    {tp_rule_batch_normalization, true},
 };
 
 const char *tp_severity_name(tp_severity severity)
@@ -102,8 +105,8 @@ tpucl_status tp_check_add_error(tp_check_report *report, const char *rule)
     return TPUCL_OK;
 }
 
-/* Errors first. Stable: one pass per severity. */
-static tpucl_status sort_findings(tp_check_report *report)
+/* Stable: one pass per severity. */
+tpucl_status tp_check_sort(tp_check_report *report)
 {
     tp_findings sorted = {0};
     tpucl_status status = tp_findings_reserve(&sorted, report->findings.count + 1);
@@ -123,9 +126,9 @@ static tpucl_status sort_findings(tp_check_report *report)
 tpucl_status tp_check_run(const tp_check_input *input, tp_check_report *report)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        TP_TRY(rules[i](input, report));
-    TP_TRY(tp_check_list_state(input->train, report));
-    return sort_findings(report);
+        if (input->train || !rules[i].needs_graph) TP_TRY(rules[i].find(input, report));
+    if (input->train) TP_TRY(tp_check_list_state(input->train, report));
+    return tp_check_sort(report);
 }
 
 tpucl_status tp_check_run_hazards(const tp_check_input *input, tp_check_report *report)
@@ -133,7 +136,7 @@ tpucl_status tp_check_run_hazards(const tp_check_input *input, tp_check_report *
     TP_TRY(tp_rule_bfloat16_weights(input, report));
     TP_TRY(tp_rule_bfloat16_moments(input, report));
     TP_TRY(tp_rule_bfloat16_gradients(input, report));
-    return sort_findings(report);
+    return tp_check_sort(report);
 }
 
 /* ---- what rules share ---- */

@@ -48,7 +48,8 @@ TP_ARRAY_DEFINE(tp_check_states, tp_check_state)
 const char *tp_check_state_kind(int32_t index);
 
 typedef struct tp_check_input {
-    const tp_graph *train; /* one core's training step */
+    const tp_graph *
+        train; /* one core's training step; NULL: there is none, as parts of the model were refused */
     const tp_config *config;
     const tp_topology *topology;
     int64_t train_examples;
@@ -71,7 +72,7 @@ typedef struct tp_check_report {
 tpucl_status tp_check_create(tp_check_report **out_report) TPUCL_MUST_CHECK;
 void tp_check_destroy(tp_check_report *report);
 
-/* Adds what the rules find, lists the state and fills the summary. */
+/* Adds what the rules find, lists the state and fills the summary; without a graph, what the others find. */
 tpucl_status tp_check_run(const tp_check_input *input, tp_check_report *report) TPUCL_MUST_CHECK;
 
 /* Only what makes a run learn wrongly, not slowly: state in bf16 that cannot follow its updates. For the start of a
@@ -83,6 +84,9 @@ tpucl_status tp_check_run_hazards(const tp_check_input *input,
 tpucl_status tp_check_add(tp_check_report *report, tp_severity severity, const char *rule,
                           const char *where, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 6, 7))) TPUCL_MUST_CHECK;
+
+/* Errors first, then warnings, then notes; each as they were added. tp_check_run does it, too. */
+tpucl_status tp_check_sort(tp_check_report *report) TPUCL_MUST_CHECK;
 
 /* Adds an error for each line of the thread's error record: a configuration or model that was
  * refused with all its problems. */

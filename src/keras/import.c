@@ -96,6 +96,8 @@ static tpucl_status make_config(tp_keras_import *import, const tp_json *model,
     import->config = tp_arena_strdup(import->arena, text);
     tp_free(text);
     if (!import->config) return TPUCL_OUT_OF_MEMORY;
+    import->has_loss = used[0];
+    import->has_optimizer = used[1];
     for (int i = 0; i < 2; i++)
         if (!used[i])
             TP_TRY(tp_keras_find(import->arena, &import->mapped.findings, TP_KERAS_LEFT_OUT, "", "",

@@ -20,7 +20,8 @@ typedef struct tp_keras_import {
     tp_arena *arena;
     tp_keras_model mapped; /* findings are those of the whole import */
     const char *keras_version;
-    const char *config; /* the run configuration as text */
+    const char *config;           /* the run configuration as text */
+    bool has_loss, has_optimizer; /* which of these sections it has */
     tp_model *model;
     tp_tensor_entry *tensors; /* data are owned; none when the file has no weights */
     int32_t tensor_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Classes of layers: their names here, and what has no equal, each with what a TPU would do about it and a remedy.
  */
+#include <ctype.h>
 #include <string.h>
 #include "keras/map_internal.h"
 
@@ -74,8 +75,25 @@ static const refusal classes[] = {
      "feed class numbers to an Embedding, or feed what it gives"},
 };
 
-/* Functions by the last part of their name: "boolean_mask" of TensorFlow's, "Nonzero" of keras.ops. */
+#define MASK(function)                                                                             \
+    {                                                                                              \
+        function, TP_KERAS_LAYER, "it makes a mask, which no layer here does",                     \
+            "let a layer mask (Masking, mask_zero of an Embedding, ReLU), or feed the mask; in a " \
+            "loss or a "                                                                           \
+            "metric: an expression, which has compares, logic and select()"                        \
+    }
+
+/* Functions by a part of their name: "boolean_mask" of TensorFlow's, "Nonzero" of keras.ops. */
 static const refusal functions[] = {
+    MASK("greater"),
+    MASK("greater_equal"),
+    MASK("less"),
+    MASK("less_equal"),
+    MASK("equal"),
+    MASK("not_equal"),
+    MASK("logical_and"),
+    MASK("logical_or"),
+    MASK("logical_not"),
     {"boolean_mask", TP_KERAS_DATA_SHAPE,
      "boolean_mask gives as many elements as its mask has trues; shapes are fixed on a TPU and "
      "here",
@@ -108,15 +126,21 @@ static const refusal functions[] = {
     {"while_loop", TP_KERAS_DATA_SHAPE, "how often it turns depends on values",
      "use a recurrent layer, whose number of turns is the length of the sequence"},
 };
+#undef MASK
 
-/* Whether `part`, without case or underscores, is one of the words of `name` between dots. */
+/* Whether `part` is one of the words of `name` between dots; case and underscores do not count. */
 static bool has_part(const char *name, const char *part)
 {
-    const size_t length = strlen(part);
-    for (const char *at = name; at; at = strchr(at, '.')) {
-        if (*at == '.') at++;
-        if (strncasecmp(at, part, length) == 0 && (at[length] == '\0' || at[length] == '.'))
-            return true;
+    while (*name) {
+        const char *wanted = part;
+        for (; *name && *name != '.'; name++) {
+            if (*name == '_') continue;
+            while (wanted && *wanted == '_')
+                wanted++;
+            wanted = wanted && tolower((unsigned char)*name) == *wanted ? wanted + 1 : NULL;
+        }
+        if (wanted && !*wanted) return true;
+        if (*name) name++;
     }
     return false;
 }

@@ -91,11 +91,13 @@ tpucl_status tp_session_create(const tp_session_options *options, tp_session **o
     if (!session) {
         tp_arena_destroy(arena);
         tp_config_destroy(options->config);
+        tp_source_destroy(options->source);
         return TPUCL_OUT_OF_MEMORY;
     }
     session->arena = arena;
     session->options = *options;
     session->config = options->config;
+    session->train_source = options->source;
     session->created_ns = tp_clock_now_ns();
     atomic_init(&session->is_stopped, false);
     status = create(session);

@@ -125,8 +125,10 @@ static tpucl_status open_cast(const tp_session *session, bool is_test, tp_source
 tpucl_status tp_session_open_data(tp_session *session)
 {
     const tp_config *config = session->config;
-    TP_TRY(open_cast(session, false, &session->train_source));
+    const bool is_given = session->train_source != NULL;
+    if (!is_given) TP_TRY(open_cast(session, false, &session->train_source));
     session->train_count = session->train_source->example_count;
+    if (is_given) return TPUCL_OK;
     if (config->data.validation_split > 0) {
         double share = config->data.validation_split * (double)session->train_count;
         session->test_count = (int64_t)share;

@@ -71,6 +71,31 @@ expect_json formulas-report.json 'r["errors"] == 2 and all("\n    ^" in f["text"
 run train formulas.json --device reference
 expect_code 2
 expect_in err 'loss.expression, column 1' 'metrics[0].expression, column 1'
+
+# A model of Keras with more than five different problems: all of them in one go, those of the run, too.
+golden=$TPUCL_SOURCE/tests/golden/keras
+run check "$golden/problems.json" --topology v3-8 --set per_core_batch=12 --json problems.json
+expect_code 2
+expect_in out 'series: InputLayer: dimension 1 of the input is open' 'rows: InputLayer: it is sparse' \
+    'text: InputLayer: it takes strings' 'split: TextVectorization' 'lookup: StringLookup' \
+    'double: Lambda: it is Python code' 'conv: Conv2D: its data_format is channels_first' 'where: Where' \
+    'ids: InputLayer: its dtype is int64' 'take 8 or 16 per core' 'problems on v3-8: 12 examples per core'
+expect_json problems.json '{f["rule"] for f in r["findings"]} >= {"dynamic-shape", "string-op", "python-code", "channels-first", "data-dependent-shape", "wide-dtype", "no-such-layer", "batch-multiple", "float32-policy"}'
+expect_json problems.json 'all(f["where"] and f["text"] and f["remedy"] for f in r["findings"])'
+expect_json problems.json 'r["errors"] == 10 and r["warnings"] == 3 and r["topology"] == "v3-8"'
+run check "$golden/problems.json" --topology nowhere --set epohcs=3
+expect_code 2
+expect_in out 'split: TextVectorization' "'epohcs'"
+
+# One that can be taken over: what its training step costs, without any data
+run check "$golden/mlp.json" --set precision=mixed_bfloat16 --json mlp.json
+expect_code 0
+expect_in out 'dense: its products use' 'mlp on v2-8: 128 examples per core'
+expect_not_in out 'float32-policy'
+expect_json mlp.json 'r["errors"] == 0 and 0 < r["mxu_share"] < 1 and 0 < r["hbm_share"] < 1'
+run check "$golden/mlp.json" --data idx --set data.train.inputs=train-images --set data.train.labels=train-labels
+expect_code 2
+expect_in out 'input_shape'
 run check missing.json
 expect_code 2
 expect_in out 'missing.json'

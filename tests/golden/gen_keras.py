@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Small files of every kind that Keras writes, for the tests of the importer, and what Keras predicts with them.
 #   tests/golden/gen_keras.py [NAME]...       (needs keras 3 with a back end; all models, or those of these names)
+#   tests/golden/gen_keras.py --text          (needs keras 3 with TensorFlow, which alone has strings)
 #   tests/golden/gen_keras.py --old           (needs tf_keras, which is Keras 2: files with the older schema)
 # Weights follow a formula instead of a random generator, so that tests know them: element i of the n-th of
 # model.weights is ((7 i + 3 n) mod 13 - 6) / 16, and its absolute value + 1/2 for moving variances.
@@ -13,11 +14,11 @@ import zipfile
 
 import numpy as np
 
-OLD = "--old" in sys.argv
+OLD, TEXT = "--old" in sys.argv, "--text" in sys.argv
 if OLD:
     import tf_keras as keras
 else:
-    os.environ.setdefault("KERAS_BACKEND", "jax")
+    os.environ["KERAS_BACKEND"] = "tensorflow" if TEXT else "jax"
     import keras
 L = keras.layers
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keras")
@@ -127,6 +128,23 @@ def custom():
     return keras.Model(inputs, L.Dense(1, name="out")(x), name="custom")
 
 
+def problems():
+    """What a TPU does not have, a piece of each kind."""
+    ops = keras.ops
+    text, word = L.Input((1,), dtype="string", name="text"), L.Input((1,), dtype="string", name="word")
+    ids, series = L.Input((6,), dtype="int64", name="ids"), L.Input((None, 4), name="series")
+    picture, rows = L.Input((3, 8, 8), name="picture"), L.Input((2,), sparse=True, name="rows")
+    inputs = [text, word, ids, series, picture, rows]
+    words = L.TextVectorization(output_sequence_length=6, vocabulary=["a", "b"], name="split")(text)
+    number = L.StringLookup(vocabulary=["a", "b"], name="lookup")(word)
+    series = L.LSTM(4, name="lstm")(L.Lambda(lambda t: t * 2, name="double")(series))
+    picture = L.Flatten()(L.Conv2D(2, 3, data_format="channels_first", name="conv")(picture))
+    kept = ops.where(picture > 0, picture, 0.0)
+    parts = [L.GlobalAveragePooling1D()(L.Embedding(11, 4)(part)) for part in (words, number, ids)]
+    x = L.Concatenate()([*parts, series, kept, L.Dense(2, name="sparse")(rows)])
+    return keras.Model(inputs, L.Dense(1, name="out")(x), name="problems")
+
+
 def deflate(path):
     """The same archive with deflated entries, to keep the tree small; Keras reads it as well."""
     with zipfile.ZipFile(path) as z:
@@ -134,6 +152,16 @@ def deflate(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
         for info, data in members:
             z.writestr(info.filename, data)
+
+
+def save_json(model, name):
+    """Without what differs from run to run: byte code, with the path of this file."""
+    config = json.loads(model.to_json())
+    for layer in config["config"]["layers"]:
+        if layer["class_name"] == "Lambda":
+            layer["config"]["function"]["config"]["code"] = "4wAA"
+    with open(os.path.join(HERE, name + ".json"), "w") as f:
+        json.dump(config, f)
 
 
 def save(model, name, kinds):
@@ -146,12 +174,7 @@ def save(model, name, kinds):
     if "h5" in kinds:
         model.save(path + ".h5", include_optimizer="shared" not in name)
     if "json" in kinds:
-        config = json.loads(model.to_json())
-        for layer in config["config"]["layers"]:
-            if layer["class_name"] == "Lambda":
-                layer["config"]["function"]["config"]["code"] = "4wAA"  # byte code, with the path of this file
-        with open(path + ".json", "w") as f:
-            json.dump(config, f)
+        save_json(model, name)
     if "weights" in kinds:
         model.save_weights(path + ".weights.h5")
     if "shards" in kinds:
@@ -175,6 +198,9 @@ def pure():
     return model
 
 
+if TEXT:
+    save_json(problems(), "problems")
+    sys.exit()
 if OLD:
     models = [(shared, "old_shared", ["h5"]), (lstm, "old_lstm", ["h5"]), (mlp, "old_mlp", ["keras"])]
 else:

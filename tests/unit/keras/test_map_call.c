@@ -98,6 +98,7 @@ Test(keras_map_call, functions_that_no_layer_does)
                     no_layer, "GetItem");
     expect_function("Sort", ",\"axis\":-1", TENSOR, no_layer, "Sort");
     expect_function("Where", "", TENSOR "," TENSOR ",0.0", "data-dependent-shape", "by a mask");
+    expect_function("LogicalAnd", "", TENSOR "," TENSOR, no_layer, "it makes a mask");
     expect_function("Nonzero", "", TENSOR, "data-dependent-shape", "as many places");
 }
 
@@ -116,6 +117,10 @@ Test(keras_map_call, functions_of_tensorflow)
     expect_tensorflow("strings.split", "string-op");
     expect_tensorflow("py_function", "python-code");
     expect_tensorflow("math.cumsum", "no-such-layer");
+    expect_finding("keras.layers", "TFOpLambda", ",\"function\":\"math.greater_equal\"",
+                   "[[\"x\",0,0,{}]]", "no-such-layer", "it makes a mask");
+    expect_finding("keras.layers", "TFOpLambda", ",\"function\":\"math.unique_once\"",
+                   "[[\"x\",0,0,{}]]", "no-such-layer", "TensorFlow function math.unique_once");
 }
 
 #define CALL(kwargs) "{\"args\":[" TENSOR "],\"kwargs\":{" kwargs "}}"
