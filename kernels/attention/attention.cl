@@ -6,7 +6,7 @@
  *           result [batch][queries][heads][width + 2]; scratch: `slice` floats for each work-item
  * requires  nothing
  * knobs     those of operands.clh and product.clh
- * work      x: work-items, each takes every x-th of the spans of `span` queries (a multiple of 128) of one head
+ * work      x: work-items, each takes every x-th of the spans of `span` queries of one head (a multiple of 128, or all)
  * numerics  docs/precision.md, "Attention": whatever the tile, the span or the number of work-items
  * fallback  none: this is the only one
  */
@@ -40,13 +40,9 @@ static inline span_scratch place_scratch(__global float *at, int span, int depth
 }
 
 /* One row of scores becomes the operand of the second product. Returns what the row keeps of its sums. */
-static inline float take_row(__global float *scores, int keys_end, int first_key, int keys,
-                             float scale, const sight *see, __global float *state
-#ifdef ATTENTION_DROPOUT
-                             ,
-                             tp_random_stream draws, uint counter, uint kept, float raise
-#endif
-)
+static inline float take_row(__global float *scores, int columns, int first_key, int keys,
+                             float scale, const sight *see,
+                             __global float *state DROP_ROW_PARAMS)
 {
     float16 p[BLOCK / 16];
     int16 seen[BLOCK / 16];
@@ -54,25 +50,21 @@ static inline float take_row(__global float *scores, int keys_end, int first_key
     float16 most = before;
     for (int v = 0; v < BLOCK / 16; v++) {
         p[v] = 0.0f;
-        if (16 * v >= keys_end) continue;
-        const float16 x = tp_flush_v16(vload16(v, scores) * scale);
+        if (16 * v >= columns) continue;
+        p[v] = tp_flush_v16(vload16(v, scores) * scale);
         seen[v] = may_see(see, first_key + 16 * v, keys);
-        p[v] = x;
-        most = select(most, x, seen[v] & (x > most));
+        most = select(most, p[v], seen[v] & (p[v] > most));
     }
     const float largest = largest_of_16(most);
-    for (int v = 0; 16 * v < keys_end; v++)
+    for (int v = 0; 16 * v < columns; v++)
         p[v] = select((float16)(0.0f), tp_math_exp_v16(p[v] - largest), seen[v]);
     const float keep = before == -INFINITY ? 0.0f : tp_math_exp(before - largest);
     state[0] = largest;
     state[1] = fma(state[1], keep, sum_of_lanes(p));
-    for (int v = 0; 16 * v < keys_end; v++) {
-        float16 value = p[v];
-#ifdef ATTENTION_DROPOUT
-        value = DROP(value, DROP_MASK(v % 4));
-        if (v % 4 == 3) counter += 16;
-#endif
-        vstore16(OPERAND_16(value), v, scores);
+    for (int v = 0; 16 * v < columns; v += 4) {
+        DROP_WORDS(v)
+        for (int i = 0; i < 4; i++)
+            vstore16(OPERAND_16(DROP(p[v + i], i)), v + i, scores);
     }
     return keep;
 }
@@ -97,7 +89,7 @@ __kernel void attention(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const KEY_
     for (int unit = get_global_id(0); unit < units; unit += get_global_size(0)) {
         const int z = unit / spans, b = z / heads, h = z % heads, from = unit % spans * span;
         const int count = min(span, queries - from), h_shared = h / (heads / shared);
-        const int all = (count + BLOCK - 1) / BLOCK * BLOCK;
+        const int all = PAD(count);
         QUERY_PACK(TP_AT(query, core) + ((ulong)(b * (ulong)queries + from) * heads + h) * depth,
                    (ulong)heads * depth, count, depth, s.query, all);
         for (int i = 0; i < all * width_pitch; i += 16)
@@ -110,10 +102,11 @@ __kernel void attention(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const KEY_
             const int block = min(BLOCK, keys - j), columns = PAD(block);
             if (!pattern_sees(from, count, j, block, is_causal, window)) continue;
             const ulong row = ((ulong)b * keys + j) * shared + h_shared;
-            KEY_PACK(TP_AT(key, core) + row * depth, (ulong)shared * depth, block, depth, s.key, BLOCK);
-            turn_block(s.key, depth, s.turned);
+            KEY_PACK(TP_AT(key, core) + row * depth, (ulong)shared * depth, block, depth, s.key,
+                     columns);
+            turn_block(s.key, columns, depth, s.turned);
             VALUE_PACK(TP_AT(value, core) + row * width, (ulong)shared * width, block, width, s.value,
-                       BLOCK);
+                       columns);
             for (int i = 0; i < count; i += BLOCK) {
                 const int rows = min(BLOCK, count - i);
                 if (!pattern_sees(from + i, rows, j, block, is_causal, window)) continue;
@@ -127,16 +120,8 @@ __kernel void attention(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const KEY_
                                (ulong)q * mask_query;
 #endif
                     s.keep[r] = take_row(s.scores + r * BLOCK, columns, j, keys, scale, &see,
-                                         s.state + 2 * (i + r)
-#ifdef ATTENTION_DROPOUT
-                                             ,
-                                         draws,
-                                         ((uint)z * queries + q) * ((uint)(keys + BLOCK - 1) / BLOCK) *
-                                                 (BLOCK / 4) +
-                                             j / 4,
-                                         kept, raise
-#endif
-                    );
+                                         s.state + 2 * (i + r) DROP_ROW_PASS(
+                                             (uint)z * queries + q, j));
                 }
                 product(s.scores, BLOCK, 1, s.value, width_pitch, block, rows, width_pitch,
                         s.seen + i * width_pitch, width_pitch, PRODUCT_KEEP, s.keep);

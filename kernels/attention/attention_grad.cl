@@ -24,7 +24,7 @@
 #define D_LOAD_16(p, i) vload16(0, (p) + (i))
 #endif
 
-/* Scratch of one work-item. `all` counts are rounded up to 128. */
+/* Scratch of one work-item. `all` counts are rounded up to 32. */
 typedef struct grad_scratch {
     __global float *query, *d;            /* [all queries][PAD(depth)], [PAD(width)] */
     __global float *d_query;              /* [all queries][PAD(depth)] */
@@ -82,29 +82,22 @@ static inline float row_product(const __global D_TYPE *d, const __global float *
 }
 
 /* A row of scores becomes P (dropped and scaled), a row of d . v becomes dS. */
-static inline void take_row(__global float *p, __global float *d_score, int keys_end, int first_key,
-                            int keys, float scale, const sight *see, const __global float *state
-#ifdef ATTENTION_DROPOUT
-                            ,
-                            tp_random_stream draws, uint counter, uint kept, float raise
-#endif
-)
+static inline void take_row(__global float *p, __global float *d_score, int columns, int first_key,
+                            int keys, float scale, const sight *see,
+                            const __global float *state DROP_ROW_PARAMS)
 {
     const float largest = state[0], inverse = state[1], total = state[2];
-    for (int v = 0; 16 * v < keys_end; v++) {
-        const int16 seen = may_see(see, first_key + 16 * v, keys);
-        const float16 x = tp_flush_v16(vload16(v, p) * scale);
-        float16 share = tp_flush_v16(tp_math_exp_v16(x - largest) * inverse), kept_share = share;
-        float16 d = vload16(v, d_score);
-#ifdef ATTENTION_DROPOUT
-        const int16 is_kept = DROP_MASK(v % 4);
-        if (v % 4 == 3) counter += 16;
-        kept_share = DROP(share, is_kept);
-        d = DROP(d, is_kept);
-#endif
-        d = tp_flush_v16(share * (d - total));
-        vstore16(select((float16)(0.0f), OPERAND_16(kept_share), seen), v, p);
-        vstore16(select((float16)(0.0f), OPERAND_16(d), seen), v, d_score);
+    for (int v = 0; 16 * v < columns; v += 4) {
+        DROP_WORDS(v)
+        for (int i = 0; i < 4; i++) {
+            const int16 seen = may_see(see, first_key + 16 * (v + i), keys);
+            const float16 x = tp_flush_v16(vload16(v + i, p) * scale);
+            const float16 share = tp_flush_v16(tp_math_exp_v16(x - largest) * inverse);
+            const float16 d =
+                tp_flush_v16(share * (DROP(vload16(v + i, d_score), i) - total));
+            vstore16(select((float16)(0.0f), OPERAND_16(DROP(share, i)), seen), v + i, p);
+            vstore16(select((float16)(0.0f), OPERAND_16(d), seen), v + i, d_score);
+        }
     }
 }
 
@@ -134,8 +127,7 @@ __kernel void attention_grad(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const
 {
     const uint core = TP_CORE(grid_z);
     const int group = heads / shared, dp = PAD(depth), wp = PAD(width);
-    const int all_queries = (queries + BLOCK - 1) / BLOCK * BLOCK;
-    const int all_keys = (keys + BLOCK - 1) / BLOCK * BLOCK;
+    const int all_queries = PAD(queries), all_keys = PAD(keys);
     const grad_scratch s =
         place_scratch(TP_AT(scratch, core) + (ulong)get_global_id(0) * (ulong)slice, all_queries,
                       all_keys, depth, width);
@@ -168,11 +160,11 @@ __kernel void attention_grad(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const
                 const int block = min(BLOCK, keys - j), columns = PAD(block);
                 if (!pattern_sees(0, queries, j, block, is_causal, window)) continue;
                 KEY_PACK(TP_AT(key, core) + (key_row + (ulong)j * shared) * depth,
-                         (ulong)shared * depth, block, depth, s.key, BLOCK);
+                         (ulong)shared * depth, block, depth, s.key, columns);
                 VALUE_PACK(TP_AT(value, core) + (key_row + (ulong)j * shared) * width,
-                           (ulong)shared * width, block, width, s.value, BLOCK);
-                turn_block(s.key, depth, s.key_turned);
-                turn_block(s.value, width, s.value_turned);
+                           (ulong)shared * width, block, width, s.value, columns);
+                turn_block(s.key, columns, depth, s.key_turned);
+                turn_block(s.value, columns, width, s.value_turned);
                 for (int i = 0; i < queries; i += BLOCK) {
                     const int rows = min(BLOCK, queries - i);
                     if (!pattern_sees(i, rows, j, block, is_causal, window)) continue;
@@ -187,16 +179,8 @@ __kernel void attention_grad(TP_TENSOR(const QUERY_TYPE, query), TP_TENSOR(const
                                    (ulong)(i + r) * mask_query;
 #endif
                         take_row(s.p + r * BLOCK, s.d_score + r * BLOCK, columns, j, keys, scale, &see,
-                                 s.state + 3 * (i + r)
-#ifdef ATTENTION_DROPOUT
-                                     ,
-                                 draws,
-                                 (((uint)b * heads + h) * queries + i + r) *
-                                         ((uint)(keys + BLOCK - 1) / BLOCK) * (BLOCK / 4) +
-                                     j / 4,
-                                 kept, raise
-#endif
-                        );
+                                 s.state + 3 * (i + r) DROP_ROW_PASS(
+                                     ((uint)b * heads + h) * queries + i + r, j));
                     }
                     product(s.d_score, BLOCK, 1, s.key, dp, block, rows, dp, s.d_query + i * dp, dp,
                             PRODUCT_ADD, s.state);

@@ -9,6 +9,7 @@
 
 enum {
     BLOCK = TP_ATTENTION_BLOCK,
+    PAD = 32,   /* rows and columns of packed operands come in as many */
     SPAN = 512, /* queries that keep to one packed block of keys: their state fits a cache */
     ITEMS_PER_UNIT = 2, /* work-items for each compute unit: uneven ones even out */
     WIDE_VECTOR = 16    /* floats in a register from which a tile has 8 x 32 sums */
@@ -33,8 +34,8 @@ static int64_t whole(int64_t n, int64_t of)
 static int64_t slice_of(const attention_plan *p)
 {
     const tp_attention_geometry *g = &p->g;
-    const int64_t depth = whole(g->depth, 32), width = whole(g->width, 32);
-    const int64_t queries = whole(g->queries, BLOCK), keys = whole(g->keys, BLOCK);
+    const int64_t depth = whole(g->depth, PAD), width = whole(g->width, PAD);
+    const int64_t queries = whole(g->queries, PAD), keys = whole(g->keys, PAD);
     if (!p->is_gradient)
         return p->span * (depth + width + 2) + BLOCK * (1 + 2 * depth + width + BLOCK);
     return queries * (2 * depth + width + 3) + keys * (depth + width) +
@@ -62,7 +63,7 @@ static tpucl_status plan(tp_lowering *l, const tp_cluster *cluster, attention_pl
         &tp_graph_node(graph, node->inputs[2])->shape,
         p->mask == TP_NO_NODE ? NULL : &tp_graph_node(graph, p->mask)->shape, &p->g));
     const tp_attention_geometry *g = &p->g;
-    p->span = whole(g->queries, BLOCK) < SPAN ? whole(g->queries, BLOCK) : SPAN;
+    p->span = whole(g->queries, PAD) < SPAN ? whole(g->queries, PAD) : SPAN;
     if (p->is_gradient)
         p->units = g->batch * g->shared;
     else if (p->span > 0)

@@ -4,11 +4,14 @@
  *     scores    Attention "dot":      scale * query . key
  *               Attention "concat":   concat_score_weight * sum of tanh(scale * (query + key))
  *               AdditiveAttention:    sum of scale * tanh(query + key)        (Bahdanau et al. 2014)
- *     result    softmax(scores) . value; a key that its mask leaves out has 1e9 less in its scores; a query
- *               that does not count gives 0
- * Scores and softmax are f32; the weights are rounded to the layer's dtype for the product with the values.
+ *     result    softmax(scores) . value; a query that does not count gives 0. Keys that masks leave out
+ *               are not seen; in the modes that add, their scores have 1e9 less
+ * "dot" is the op `attention`, the other modes store their weights. Scores and softmax are f32; the weights are
+ * rounded to the layer's dtype for the product with the values.
  */
 #include "model/layer_attention.h"
+
+#include <string.h>
 
 #define MASKED 1e9
 
@@ -89,33 +92,46 @@ static bool infer(tp_layer *layer, tp_problems *problems)
 
 /* ---- shared ---- */
 
-tp_node_id tp_attention_pattern(tp_graph *graph, int64_t queries, int64_t keys, bool is_causal,
-                                int64_t window)
+tp_node_id tp_attention_both(tp_graph *graph, tp_node_id a, tp_node_id b)
 {
-    const tp_shape shape = {.rank = 2, .dims = {queries, keys}};
-    tp_node_id pattern = TP_NO_NODE;
-    if (!is_causal && window == 0) return TP_NO_NODE;
-    const tp_node_id i = tp_op_iota(graph, TP_S32, shape, 0);
-    const tp_node_id j = tp_op_iota(graph, TP_S32, shape, 1);
-    if (is_causal) pattern = tp_op_compare(graph, "GE", i, j);
-    if (window > 0) {
-        const tp_node_id distance = tp_op_abs(graph, tp_op_subtract(graph, i, j));
-        const tp_node_id near =
-            tp_op_compare(graph, "LT", distance, tp_op_scalar(graph, TP_S32, (double)window));
-        pattern = is_causal ? tp_op_and(graph, pattern, near) : near;
-    }
-    return pattern;
+    if (a == TP_NO_NODE) return b;
+    return b == TP_NO_NODE ? a : tp_op_and(graph, a, b);
 }
 
-tp_node_id tp_attention_dropout(tp_layer_context *context, tp_node_id weights, double rate)
+/* The op's mask: [batch, 1, queries or 1, keys], or TP_NO_NODE. */
+static tp_node_id op_mask(tp_graph *graph, const tp_attention_view *view)
 {
+    static const int64_t key_axes[] = {0, 3}, pair_axes[] = {0, 2, 3};
+    if (view->keys == TP_NO_NODE && view->pairs == TP_NO_NODE) return TP_NO_NODE;
+    const bool has_pairs = view->pairs != TP_NO_NODE;
+    const tp_shape own = tp_graph_node(graph, has_pairs ? view->pairs : view->keys)->shape;
+    const tp_shape shape = {
+        .rank = 4, .dims = {own.dims[0], 1, has_pairs ? own.dims[1] : 1, own.dims[own.rank - 1]}};
+    tp_node_id keys = view->keys, pairs = view->pairs;
+    if (keys != TP_NO_NODE) keys = tp_op_broadcast_in_dim(graph, keys, shape, key_axes);
+    if (pairs != TP_NO_NODE) pairs = tp_op_broadcast_in_dim(graph, pairs, shape, pair_axes);
+    return tp_attention_both(graph, keys, pairs);
+}
+
+tp_node_id tp_attention_see(tp_layer_context *context, tp_node_id query, tp_node_id key,
+                            tp_node_id value, const tp_attention_view *view)
+{
+    static const int64_t query_axes[] = {0, 1};
     tp_graph *graph = context->graph;
-    if (!context->is_training || rate == 0 || weights == TP_NO_NODE) return weights;
-    const tp_shape shape = tp_graph_node(graph, weights)->shape;
-    const tp_node_id kept =
-        tp_op_bernoulli(graph, shape, 1 - rate, tp_layer_random_stream(context));
-    const tp_node_id scaled = tp_op_multiply_scalar(graph, weights, rate < 1 ? 1 / (1 - rate) : 0);
-    return tp_op_select(graph, kept, scaled, tp_op_scalar(graph, TP_F32, 0));
+    const bool drops = context->is_training && view->dropout > 0;
+    const tp_attention_options options = {.scale = view->scale,
+                                          .is_causal = view->is_causal,
+                                          .window = view->window,
+                                          .dropout = drops ? view->dropout : 0,
+                                          .stream = drops ? tp_layer_random_stream(context) : 0};
+    if (graph->has_failed) return TP_NO_NODE;
+    const bool is_one_pass = strcmp(context->precision, "default") == 0;
+    const tp_node_id seen = tp_op_attention(graph, query, key, value, op_mask(graph, view),
+                                            &options, is_one_pass ? "default" : "f32");
+    if (view->queries == TP_NO_NODE || seen == TP_NO_NODE) return seen;
+    const tp_shape shape = tp_graph_node(graph, seen)->shape;
+    const tp_node_id counts = tp_op_broadcast_in_dim(graph, view->queries, shape, query_axes);
+    return tp_op_select(graph, counts, seen, tp_op_scalar(graph, TP_F32, 0));
 }
 
 /* ---- nodes ---- */
@@ -126,7 +142,7 @@ static tp_node_id scaled(tp_graph *graph, tp_node_id a, tp_node_id scale)
     return scale == TP_NO_NODE ? a : tp_op_multiply(graph, a, scale);
 }
 
-/* f32 [batch, queries, keys] */
+/* f32 [batch, queries, keys] of the modes that add. */
 static tp_node_id scores_of(tp_layer_context *context, const tp_layer *layer,
                             const tp_node_id *inputs)
 {
@@ -136,12 +152,6 @@ static tp_node_id scores_of(tp_layer_context *context, const tp_layer *layer,
     const tp_node_id *weight = context->variables;
     const tp_node_id scale = attention->use_scale ? *weight++ : TP_NO_NODE;
     const tp_node_id query = inputs[0], key = inputs[key_index(layer)];
-    if (attention->score_mode == SCORE_DOT) {
-        const tp_dot_dims dims = {
-            .lhs_contract = {2}, .rhs_contract = {2}, .batch_count = 1, .contract_count = 1};
-        return scaled(graph, tp_op_dot_general(graph, query, key, &dims, context->precision),
-                      scale);
-    }
     const int64_t *q = tp_layer_input(layer, 0)->dims;
     const int64_t keys = tp_layer_input(layer, 1)->dims[0];
     const tp_shape rows = {.rank = 4, .dims = {context->batch, q[0], 1, q[1]}};
@@ -165,30 +175,79 @@ static tp_node_id mask_scores(tp_layer_context *context, const tp_layer *layer, 
     const int64_t queries = tp_layer_input(layer, 0)->dims[0];
     const int64_t keys = tp_layer_input(layer, 1)->dims[0];
     const tp_shape whole = {.rank = 3, .dims = {context->batch, queries, keys}};
-    const tp_node_id value_mask = context->input_masks[1];
-    tp_node_id mask = tp_attention_pattern(graph, queries, keys, attention->use_causal_mask, 0);
-    if (mask != TP_NO_NODE) mask = tp_op_broadcast_to(graph, mask, whole);
-    if (value_mask != TP_NO_NODE) {
-        const tp_node_id counts = tp_op_broadcast_in_dim(graph, value_mask, whole, value_axes);
-        mask = mask == TP_NO_NODE ? counts : tp_op_and(graph, mask, counts);
-    }
+    tp_node_id mask = TP_NO_NODE;
+    if (attention->use_causal_mask)
+        mask = tp_op_compare(graph, "GE", tp_op_iota(graph, TP_S32, whole, 1),
+                             tp_op_iota(graph, TP_S32, whole, 2));
+    if (context->input_masks[1] != TP_NO_NODE)
+        mask = tp_attention_both(
+            graph, mask, tp_op_broadcast_in_dim(graph, context->input_masks[1], whole, value_axes));
     if (mask == TP_NO_NODE) return scores;
     return tp_op_select(graph, mask, scores, tp_op_add_scalar(graph, scores, -MASKED));
+}
+
+/* f32 [batch, queries, features] by weights that are stored. */
+static tp_node_id see_by_weights(tp_layer_context *context, const tp_layer *layer,
+                                 const tp_node_id *inputs)
+{
+    const tp_dot_dims dims = {
+        .lhs_contract = {2}, .rhs_contract = {1}, .batch_count = 1, .contract_count = 1};
+    const double rate = ((const attention_args *)layer->args)->dropout;
+    tp_graph *graph = context->graph;
+    const tp_node_id scores = mask_scores(context, layer, scores_of(context, layer, inputs));
+    tp_node_id weights = tp_activation_apply(graph, TP_ACTIVATION_SOFTMAX, scores, TP_F32);
+    if (context->is_training && rate > 0 && weights != TP_NO_NODE) {
+        const tp_shape shape = tp_graph_node(graph, weights)->shape;
+        const tp_node_id kept =
+            tp_op_bernoulli(graph, shape, 1 - rate, tp_layer_random_stream(context));
+        const tp_node_id raised =
+            tp_op_multiply_scalar(graph, weights, rate < 1 ? 1 / (1 - rate) : 0);
+        weights = tp_op_select(graph, kept, raised, tp_op_scalar(graph, TP_F32, 0));
+    }
+    weights = tp_op_convert(graph, weights, context->dtype);
+    return tp_op_dot_general(graph, weights, inputs[1], &dims, context->precision);
+}
+
+/* x [batch, time, features] as one head. */
+static tp_node_id as_head(tp_graph *graph, int64_t batch, const tp_shape *x, tp_node_id node)
+{
+    const tp_shape shape = {.rank = 4, .dims = {batch, x->dims[0], 1, x->dims[1]}};
+    return tp_op_reshape(graph, node, shape);
+}
+
+/* The same by the op; the learnt scale goes to the queries. */
+static tp_node_id see_by_op(tp_layer_context *context, const tp_layer *layer,
+                            const tp_node_id *inputs)
+{
+    const attention_args *attention = layer->args;
+    const int32_t key = key_index(layer);
+    const int64_t batch = context->batch;
+    tp_graph *graph = context->graph;
+    const tp_node_id scale = attention->use_scale ? context->variables[0] : TP_NO_NODE;
+    const tp_node_id query = scale == TP_NO_NODE
+                                 ? inputs[0]
+                                 : scaled(graph, tp_op_convert(graph, inputs[0], TP_F32), scale);
+    const tp_attention_view view = {.scale = 1,
+                                    .is_causal = attention->use_causal_mask,
+                                    .dropout = attention->dropout,
+                                    .queries = TP_NO_NODE,
+                                    .keys = context->input_masks[1],
+                                    .pairs = TP_NO_NODE};
+    const tp_node_id seen =
+        tp_attention_see(context, as_head(graph, batch, tp_layer_input(layer, 0), query),
+                         as_head(graph, batch, tp_layer_input(layer, key), inputs[key]),
+                         as_head(graph, batch, tp_layer_input(layer, 1), inputs[1]), &view);
+    return tp_op_reshape(graph, seen, tp_layer_batched(context, tp_layer_output(layer, 0)));
 }
 
 static void build(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
                   tp_node_id *outputs)
 {
     static const int64_t step_axes[] = {0, 1};
-    const tp_dot_dims dims = {
-        .lhs_contract = {2}, .rhs_contract = {1}, .batch_count = 1, .contract_count = 1};
+    const bool is_dot = ((const attention_args *)layer->args)->score_mode == SCORE_DOT;
     tp_graph *graph = context->graph;
-    const tp_node_id scores = mask_scores(context, layer, scores_of(context, layer, inputs));
-    const tp_node_id softmax = tp_activation_apply(graph, TP_ACTIVATION_SOFTMAX, scores, TP_F32);
-    const tp_node_id dropped =
-        tp_attention_dropout(context, softmax, ((const attention_args *)layer->args)->dropout);
-    const tp_node_id weights = tp_op_convert(graph, dropped, context->dtype);
-    tp_node_id y = tp_op_dot_general(graph, weights, inputs[1], &dims, context->precision);
+    tp_node_id y =
+        is_dot ? see_by_op(context, layer, inputs) : see_by_weights(context, layer, inputs);
     y = tp_op_convert(graph, y, context->dtype);
     if (context->input_masks[0] != TP_NO_NODE) {
         const tp_shape shape = tp_layer_batched(context, tp_layer_output(layer, 0));

@@ -6,12 +6,25 @@
 
 #include "model/layer.h"
 
-/* pred [queries, keys]: key j may be seen by query i. Causal: j <= i. window above 0: |i - j| < window.
- * TP_NO_NODE when neither is asked for. */
-tp_node_id tp_attention_pattern(tp_graph *graph, int64_t queries, int64_t keys, bool is_causal,
-                                int64_t window);
+/* How queries see keys in a layer. */
+typedef struct tp_attention_view {
+    double scale;
+    bool is_causal;
+    int64_t window; /* query i sees keys nearer than this; 0: all */
+    double dropout; /* on the weights, when training; takes the next random stream of the layer */
+    tp_node_id
+        queries; /* pred [batch, queries]: those that count, the others see zeros; TP_NO_NODE: all */
+    tp_node_id keys;  /* pred [batch, keys]: those that may be seen; TP_NO_NODE: all */
+    tp_node_id pairs; /* pred [batch, queries, keys], likewise */
+} tp_attention_view;
 
-/* Dropout on the weights of attention (f32), when training; the next random stream of the layer. */
-tp_node_id tp_attention_dropout(tp_layer_context *context, tp_node_id weights, double rate);
+/* f32 [batch, queries, heads, width] of query [batch, queries, heads, depth], key [batch, keys, shared, depth],
+ * value [batch, keys, shared, width]: the op `attention`. Where products are of more than one pass, its are of f32
+ * operands. */
+tp_node_id tp_attention_see(tp_layer_context *context, tp_node_id query, tp_node_id key,
+                            tp_node_id value, const tp_attention_view *view);
+
+/* a and b, either of which may be TP_NO_NODE. */
+tp_node_id tp_attention_both(tp_graph *graph, tp_node_id a, tp_node_id b);
 
 #endif

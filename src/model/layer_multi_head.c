@@ -6,13 +6,12 @@
  *     weights = softmax(q . k / sqrt(key_dim))           [heads, queries, keys], keys left out as masks say
  *     result  = (weights . v [* gate]) . kernel + bias
  * Projections are rounded once to the layer's dtype; scores, their scaling and the softmax are f32; the weights
- * are rounded for the product with the values. A query that may see no key gives only the last bias.
+ * are rounded for the product with the values: the op `attention`, which stores neither scores nor weights. A
+ * query that may see no key gives only the last bias.
  */
 #include <math.h>
 
 #include "model/layer_attention.h"
-
-#define MASKED (-1e9) /* keras: _large_negative_number */
 
 /* Projections in Keras' order of weights. */
 typedef enum projection { QUERY, KEY, GATE, VALUE, OUTPUT, PROJECTION_COUNT } projection;
@@ -181,82 +180,27 @@ static tp_node_id project(tp_layer_context *context, const tp_layer *layer, proj
     return tp_layer_finish_product(context, product, bias, activation);
 }
 
-/* Keys or values [batch, time, shared heads, dim], each head as often as queries have heads for it. */
-static tp_node_id repeat_heads(tp_layer_context *context, const heads_args *heads, tp_node_id x)
-{
-    static const int64_t axes[] = {0, 1, 2, 4};
-    if (heads->shared_heads == heads->num_heads || x == TP_NO_NODE) return x;
-    const tp_shape own = tp_graph_node(context->graph, x)->shape;
-    const int64_t repeats = heads->num_heads / heads->shared_heads;
-    const tp_shape wide = {.rank = 5,
-                           .dims = {own.dims[0], own.dims[1], own.dims[2], repeats, own.dims[3]}};
-    const tp_shape result = {.rank = 4,
-                             .dims = {own.dims[0], own.dims[1], heads->num_heads, own.dims[3]}};
-    return tp_op_reshape(context->graph, tp_op_broadcast_in_dim(context->graph, x, wide, axes),
-                         result);
-}
-
-static tp_node_id both(tp_graph *graph, tp_node_id a, tp_node_id b)
-{
-    if (a == TP_NO_NODE) return b;
-    return b == TP_NO_NODE ? a : tp_op_and(graph, a, b);
-}
-
-/* pred [batch, heads, queries, keys], or TP_NO_NODE: all that the masks of the inputs, the fourth input, the
- * causal pattern and the window allow. */
-static tp_node_id mask_of(tp_layer_context *context, const tp_layer *layer,
-                          const tp_node_id *inputs)
-{
-    static const int64_t query_axes[] = {0, 2}, key_axes[] = {0, 3}, own_axes[] = {0, 2, 3},
-                         pattern_axes[] = {2, 3};
-    const heads_args *heads = layer->args;
-    tp_graph *graph = context->graph;
-    const int64_t queries = tp_layer_input(layer, 0)->dims[0], keys = key_of(layer)->dims[0];
-    const tp_shape whole = {.rank = 4, .dims = {context->batch, heads->num_heads, queries, keys}};
-    tp_node_id mask = TP_NO_NODE;
-    for (int32_t i = 0; i < layer->input_count && i < 3; i++) {
-        const tp_node_id own = context->input_masks[i];
-        if (own == TP_NO_NODE) continue;
-        mask = both(graph, mask,
-                    tp_op_broadcast_in_dim(graph, own, whole, i == 0 ? query_axes : key_axes));
-    }
-    if (layer->input_count > 3) {
-        const tp_node_id own = tp_op_convert(graph, inputs[3], TP_PRED);
-        mask = both(graph, mask, tp_op_broadcast_in_dim(graph, own, whole, own_axes));
-    }
-    const tp_node_id pattern =
-        tp_attention_pattern(graph, queries, keys, heads->use_causal_mask, heads->sliding_window);
-    if (pattern != TP_NO_NODE)
-        mask = both(graph, mask, tp_op_broadcast_in_dim(graph, pattern, whole, pattern_axes));
-    return mask;
-}
-
-/* The weights of attention, f32 [batch, heads, queries, keys]. */
-static tp_node_id weigh(tp_layer_context *context, const tp_layer *layer, tp_node_id query,
-                        tp_node_id key, tp_node_id mask)
+/* What the masks of the inputs, the fourth input and the arguments let queries see. */
+static tp_attention_view view_of(tp_layer_context *context, const tp_layer *layer,
+                                 const tp_node_id *inputs)
 {
     const heads_args *heads = layer->args;
-    tp_graph *graph = context->graph;
-    const tp_dot_dims dims = {.lhs_batch = {0, 2},
-                              .rhs_batch = {0, 2},
-                              .lhs_contract = {3},
-                              .rhs_contract = {3},
-                              .batch_count = 2,
-                              .contract_count = 1};
-    tp_node_id scores = tp_op_dot_general(graph, query, key, &dims, context->precision);
-    scores = tp_op_multiply_scalar(graph, scores, 1 / sqrt((double)heads->key_dim));
-    if (mask != TP_NO_NODE)
-        scores = tp_op_select(graph, mask, scores, tp_op_scalar(graph, TP_F32, MASKED));
-    tp_node_id weights = tp_activation_apply(graph, TP_ACTIVATION_SOFTMAX, scores, TP_F32);
-    if (mask != TP_NO_NODE)
-        weights = tp_op_select(graph, mask, weights, tp_op_scalar(graph, TP_F32, 0));
-    return tp_attention_dropout(context, weights, heads->dropout);
+    tp_attention_view view = {.scale = 1 / sqrt((double)heads->key_dim),
+                              .is_causal = heads->use_causal_mask,
+                              .window = heads->sliding_window,
+                              .dropout = heads->dropout,
+                              .queries = context->input_masks[0],
+                              .keys = context->input_masks[1],
+                              .pairs = TP_NO_NODE};
+    if (layer->input_count > 2)
+        view.keys = tp_attention_both(context->graph, view.keys, context->input_masks[2]);
+    if (layer->input_count > 3) view.pairs = tp_op_convert(context->graph, inputs[3], TP_PRED);
+    return view;
 }
 
 static void build(tp_layer_context *context, const tp_layer *layer, const tp_node_id *inputs,
                   tp_node_id *outputs)
 {
-    static const int64_t heads_last[] = {0, 2, 1, 3};
     const heads_args *heads = layer->args;
     tp_graph *graph = context->graph;
     const int64_t batch = context->batch, n = heads->num_heads, shared = heads->shared_heads;
@@ -268,22 +212,11 @@ static void build(tp_layer_context *context, const tp_layer *layer, const tp_nod
     const tp_shape flat_shape = {.rank = 3, .dims = {batch, queries, n * heads->value_dim}};
     const tp_activation linear = TP_ACTIVATION_LINEAR;
     const tp_node_id query = project(context, layer, QUERY, inputs[0], query_shape, linear);
-    tp_node_id key =
+    const tp_node_id key =
         project(context, layer, KEY, inputs[layer->input_count > 2 ? 2 : 1], key_shape, linear);
-    tp_node_id value = project(context, layer, VALUE, inputs[1], value_shape, linear);
-    key = repeat_heads(context, heads, key);
-    value = repeat_heads(context, heads, value);
-    const tp_node_id mask = mask_of(context, layer, inputs);
-    const tp_node_id weights =
-        tp_op_convert(graph, weigh(context, layer, query, key, mask), context->dtype);
-    const tp_dot_dims dims = {.lhs_batch = {0, 1},
-                              .rhs_batch = {0, 2},
-                              .lhs_contract = {3},
-                              .rhs_contract = {1},
-                              .batch_count = 2,
-                              .contract_count = 1};
-    tp_node_id seen = tp_op_dot_general(graph, weights, value, &dims, context->precision);
-    seen = tp_op_transpose(graph, seen, heads_last);
+    const tp_node_id value = project(context, layer, VALUE, inputs[1], value_shape, linear);
+    const tp_attention_view view = view_of(context, layer, inputs);
+    tp_node_id seen = tp_attention_see(context, query, key, value, &view);
     if (heads->use_gate) {
         const tp_node_id gate =
             project(context, layer, GATE, inputs[0], seen_shape, TP_ACTIVATION_SIGMOID);

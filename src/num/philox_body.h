@@ -38,6 +38,27 @@ static inline EM_UINT EM(philox_word)(EM_UINT c0, EM_UINT c1, EM_UINT c2, EM_UIN
     return (lane & 1u) != 0u ? odd : even;
 }
 
+/* All four words of one block in each lane, as random_bits would give them one by one. */
+static inline void EM(random_words)(tp_random_stream stream, EM_UINT block, EM_UINT *out_words)
+{
+    EM_UINT c0 = block, c1 = EM_U(stream.step), c2 = EM_U(stream.core), c3 = EM_U(stream.op);
+    tp_word k0 = stream.seed_low, k1 = stream.seed_high;
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    TP_PHILOX_ROUND
+    out_words[0] = c0;
+    out_words[1] = c1;
+    out_words[2] = c2;
+    out_words[3] = c3;
+}
+
 /* 32 random bits for each element. */
 static inline EM_UINT EM(random_bits)(tp_random_stream stream, EM_UINT block, EM_UINT lane)
 {
