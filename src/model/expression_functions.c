@@ -246,6 +246,8 @@ static tpucl_status apply_flatten(const tp_expression *e, const tp_expression_ca
     TP_TRY(tp_expression_node(e, &call->values[0], TP_F32, &a));
     const tp_shape shape = node_of(e, a)->shape;
     if (shape.rank < 1) return tp_expression_fail(e, call->at, "a scalar cannot be flattened");
+    for (int32_t i = 1; i < shape.rank; i++)
+        TP_TRY(tp_expression_keep_batch(e, call->at, call->name, &shape, i));
     const int64_t batch = shape.dims[0];
     const tp_shape flat = {.rank = 2, .dims = {batch, batch ? tp_shape_elems(&shape) / batch : 0}};
     return tp_expression_keep(e, call->at, tp_op_reshape(e->graph, a, flat), out_value);

@@ -183,6 +183,8 @@ Test(loss_expression, examples_do_not_meet)
     expect_refused("any(y_true > 0, axis=[0, 1])", NULL, "'any' goes over the examples");
     /* of 2 examples, this would broadcast by accident with an axis of 2 */
     expect_refused("y_pred[..., 0:2] * sample_weight", NULL, "loss.expression, column 18");
+    expect_refused("y_pred * sum(flatten(expand_dims(y_pred, 0)), axis=1)", NULL,
+                   "column 14: 'flatten' goes over the examples");
     expect_refused("1", NULL, "a value for each example, found one number");
     expect_refused("expand_dims(y_pred, 0)", NULL, "the examples of a batch as the first axis");
     expect_refused("y_pred > 0", NULL, "loss.expression gives a mask (pred)");
