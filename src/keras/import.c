@@ -15,7 +15,7 @@
 /* ---- the run configuration ---- */
 
 /* Sections that compile_config gave; a section that the configuration's reader does not take is left out. */
-static const char *const sections[] = {"loss", "optimizer", "metrics"};
+static const char *const sections[] = {"loss", "optimizer", "metrics", "losses"};
 enum { SECTION_COUNT = sizeof sections / sizeof *sections };
 
 static void write_dims(tp_json_writer *writer, const char *key, const tp_shape *shape)

@@ -94,7 +94,7 @@ typedef struct tp_keras_map_options {
 tpucl_status tp_keras_map(const tp_json *config, const tp_keras_map_options *options,
                           tp_arena *arena, tp_keras_model *out_model) TPUCL_MUST_CHECK;
 
-/* "metrics", "loss" and "optimizer" of a run configuration out of compile_config (Keras 3) or training_config
+/* "metrics", "loss", "losses" and "optimizer" of a run configuration out of compile_config (Keras 3) or training_config
  * (before), as the members of one object; "{}" for NULL. */
 tpucl_status tp_keras_map_compile(const tp_json *compile, tp_arena *arena,
                                   tp_keras_findings *findings,

@@ -76,18 +76,35 @@ static const tp_json *only_one(const tp_json *value)
     return is_list ? (value->count == 1 ? only_one(&value->items[0]) : NULL) : value;
 }
 
-static tpucl_status write_loss(compile_mapper *mapper, const tp_json *loss)
+/* 0.001 was a float32 in Keras: the shortest text that reads back as the same float32. */
+static double shortest(double value)
 {
-    static const char remedy[] = "write 'loss' into the run configuration";
-    const tp_json *one = only_one(loss);
-    if (!one) return note(mapper, "left out:", "a loss for each of several outputs", remedy);
-    const char *name = function_name(mapper, one);
-    if (!name) return note(mapper, "left out: the loss", "without a name", remedy);
-    const tp_json *config = tp_keras_member(one, "config");
-    tp_json_key(mapper->writer, "loss");
+    char text[32];
+    double read = value;
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, value);
+        if (tp_str_parse_double(tp_view_of(text), &read) == TPUCL_OK && (float)read == (float)value)
+            return read;
+    }
+    return value;
+}
+
+static const char write_it[] = "write it into the run configuration";
+
+static bool is_number(const tp_json *value)
+{
+    return value && (value->kind == TP_JSON_INTEGER || value->kind == TP_JSON_NUMBER);
+}
+
+/* {"name": ..., arguments}; `weight`: of one of several outputs, or NULL. False: the loss has no name. */
+static bool write_loss_object(compile_mapper *mapper, const tp_json *value, const tp_json *weight)
+{
+    static const char *const kept[] = {"from_logits", "label_smoothing", "delta"};
+    const char *name = function_name(mapper, value);
+    if (!name) return false;
+    const tp_json *config = tp_keras_member(value, "config");
     tp_json_begin_object(mapper->writer);
     tp_json_put_string(mapper->writer, "name", name);
-    static const char *const kept[] = {"from_logits", "label_smoothing", "delta"};
     for (size_t i = 0; config && i < sizeof kept / sizeof *kept; i++) {
         const tp_json *member = tp_keras_member(config, kept[i]);
         const bool is_set =
@@ -97,11 +114,51 @@ static tpucl_status write_loss(compile_mapper *mapper, const tp_json *loss)
         tp_json_key(mapper->writer, kept[i]);
         tp_json_write_value(mapper->writer, member);
     }
-    tp_json_end_object(mapper->writer);
     const tp_json *ignored = config ? tp_keras_member(config, "ignore_class") : NULL;
-    if (ignored && ignored->kind != TP_JSON_NULL)
-        return note(mapper, "left out: the loss' argument", "ignore_class",
-                    "give those examples weight 0");
+    if (is_number(ignored)) tp_json_put_double(mapper->writer, "ignore_class", ignored->number);
+    if (is_number(weight)) tp_json_put_double(mapper->writer, "weight", shortest(weight->number));
+    tp_json_end_object(mapper->writer);
+    return true;
+}
+
+/* By name of output: "losses", and "loss", which every configuration has, as the first of them. */
+static tpucl_status write_losses(compile_mapper *mapper, const tp_json *losses,
+                                 const tp_json *weights)
+{
+    for (size_t i = 0; i < losses->count; i++)
+        if (!function_name(mapper, &losses->items[i]))
+            return note(mapper, "left out: the loss without a name of", losses->items[i].key,
+                        write_it);
+    tp_json_key(mapper->writer, "loss");
+    write_loss_object(mapper, &losses->items[0], NULL);
+    tp_json_key(mapper->writer, "losses");
+    tp_json_begin_object(mapper->writer);
+    for (size_t i = 0; i < losses->count; i++) {
+        const char *output = losses->items[i].key;
+        tp_json_key(mapper->writer, output);
+        write_loss_object(mapper, &losses->items[i], tp_keras_member(weights, output));
+    }
+    tp_json_end_object(mapper->writer);
+    return TPUCL_OK;
+}
+
+static bool is_by_name(const tp_json *value)
+{
+    return value->kind == TP_JSON_OBJECT && !*tp_keras_class(value) && value->count > 1;
+}
+
+static tpucl_status write_loss(compile_mapper *mapper, const tp_json *loss, const tp_json *weights)
+{
+    const bool has_weights = weights && weights->kind != TP_JSON_NULL;
+    if (is_by_name(loss) && (!has_weights || weights->kind == TP_JSON_OBJECT))
+        return write_losses(mapper, loss, weights);
+    if (has_weights) TP_TRY(note(mapper, "left out:", "loss_weights", write_it));
+    const tp_json *one = only_one(loss);
+    if (!one) return note(mapper, "left out:", "a loss for each of several outputs", write_it);
+    if (!function_name(mapper, one))
+        return note(mapper, "left out: the loss", "without a name", write_it);
+    tp_json_key(mapper->writer, "loss");
+    write_loss_object(mapper, one, NULL);
     return TPUCL_OK;
 }
 
@@ -123,6 +180,21 @@ static tpucl_status write_metric(compile_mapper *mapper, const tp_json *value, i
     return TPUCL_OK;
 }
 
+static tpucl_status write_metrics(compile_mapper *mapper, const tp_json *metrics)
+{
+    const bool has_names = is_by_name(metrics);
+    if (has_names) tp_json_begin_object(mapper->writer);
+    for (size_t i = 0; i < (has_names ? metrics->count : 1); i++) {
+        const tp_json *of_output = has_names ? &metrics->items[i] : metrics;
+        if (has_names) tp_json_key(mapper->writer, of_output->key);
+        tp_json_begin_inline_array(mapper->writer);
+        TP_TRY(write_metric(mapper, of_output, 0));
+        tp_json_end_array(mapper->writer);
+    }
+    if (has_names) tp_json_end_object(mapper->writer);
+    return TPUCL_OK;
+}
+
 /* ---- optimizer ---- */
 
 /* Members of a schedule or an optimizer that are at the value where they do nothing. */
@@ -140,19 +212,6 @@ static bool is_idle(const tp_json *value)
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (strcmp(value->key, ignored[i]) == 0) return true;
     return value->kind == TP_JSON_NULL || (value->kind == TP_JSON_BOOL && !value->boolean);
-}
-
-/* 0.001 was a float32 in Keras: the shortest text that reads back as the same float32. */
-static double shortest(double value)
-{
-    char text[32];
-    double read = value;
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, value);
-        if (tp_str_parse_double(tp_view_of(text), &read) == TPUCL_OK && (float)read == (float)value)
-            return read;
-    }
-    return value;
 }
 
 /* A number, or a schedule, of which CosineDecay is known here. */
@@ -234,18 +293,13 @@ static tpucl_status write_members(compile_mapper *mapper, const tp_json *compile
     const tp_json *weighted = tp_keras_member(compile, "weighted_metrics");
     const tp_json *optimizer = tp_keras_member(compile, "optimizer");
     const tp_json *weights = tp_keras_member(compile, "loss_weights");
-    if (weights && weights->kind != TP_JSON_NULL)
-        TP_TRY(note(mapper, "left out:", "loss_weights", ""));
     if (!optimizer) optimizer = tp_keras_member(compile, "optimizer_config"); /* before Keras 3 */
-    if (loss && loss->kind != TP_JSON_NULL) TP_TRY(write_loss(mapper, loss));
+    if (loss && loss->kind != TP_JSON_NULL) TP_TRY(write_loss(mapper, loss, weights));
     if (optimizer && optimizer->kind != TP_JSON_NULL) TP_TRY(write_optimizer(mapper, optimizer));
     if ((!metrics || metrics->kind == TP_JSON_NULL) && weighted) metrics = weighted;
     if (!metrics || metrics->kind == TP_JSON_NULL) return TPUCL_OK;
     tp_json_key(mapper->writer, "metrics");
-    tp_json_begin_inline_array(mapper->writer);
-    TP_TRY(write_metric(mapper, metrics, 0));
-    tp_json_end_array(mapper->writer);
-    return TPUCL_OK;
+    return write_metrics(mapper, metrics);
 }
 
 tpucl_status tp_keras_map_compile(const tp_json *compile, tp_arena *arena,

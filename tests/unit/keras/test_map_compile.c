@@ -55,6 +55,24 @@ Test(keras_map_compile, keras_2)
            0);
 }
 
+Test(keras_map_compile, by_name_of_output)
+{
+    expect(
+        "{\"loss\":{\"box\":\"mse\",\"kind\":{\"class_name\":\"SparseCategoricalCrossentropy\","
+        "\"config\":{\"from_logits\":true,\"ignore_class\":0}}},\"loss_weights\":{\"box\":0.5,"
+        "\"kind\":2},"
+        "\"metrics\":{\"box\":\"mae\",\"kind\":[\"acc\",\"auc\"]}}",
+        "{\"loss\":{\"name\":\"mean_squared_error\"},\"losses\":{\"box\":{\"name\":"
+        "\"mean_squared_error\",\"weight\":0.5},\"kind\":{\"name\":"
+        "\"sparse_categorical_crossentropy\",\"from_logits\":true,\"ignore_class\":0.0,\"weight\":"
+        "2.0}},"
+        "\"metrics\":{\"box\":[\"mean_absolute_error\"],\"kind\":[\"accuracy\",\"auc\"]}}",
+        0);
+    expect("{\"loss\":{\"box\":\"mse\",\"kind\":3}}", "{}", 1);
+    expect("{\"loss\":\"mse\",\"loss_weights\":[2]}",
+           "{\"loss\":{\"name\":\"mean_squared_error\"}}", 1);
+}
+
 Test(keras_map_compile, what_has_no_equal_is_noted)
 {
     expect("{\"loss\":[\"mse\",\"mae\"]}", "{}", 1);
