@@ -164,6 +164,34 @@ Test(loss_expression, padding_has_no_gradient)
     graph_run_end(&p.run);
 }
 
+/* As docs/expressions.md has it: labels that are missing count for nothing and leave no NaN behind. */
+Test(loss_expression, squared_error_where_labels_are_finite)
+{
+    piece p;
+    tp_node_id slope;
+    double expected = 0;
+    EXPECT_OK(begin(&p, "raw", "other", 0, 2, 1,
+                    "square(y_pred - where(is_finite(y_true), y_true, 0))", "is_finite(y_true)"));
+    float *labels = p.run.data[1];
+    for (int i = 0; i < 2 * ROW; i++) {
+        const double error = (double)element("raw", i) - (double)element("other", i);
+        if (i % 7 == 3)
+            labels[i] = i % 2 ? NAN : INFINITY;
+        else
+            expected += error * error;
+    }
+    const tp_node_id sum = tp_loss_sum(p.run.graph, &p.input, &p.weights);
+    tp_graph_gradients(p.run.graph, sum, &p.input.result, 1, &slope);
+    expect_near(sum_of(&p, sum), expected, "missing labels", "loss");
+    expect_near(sum_of(&p, tp_op_reduce(p.run.graph, p.weights.weight, "add", NULL, 0)),
+                2 * ROW - 6, "missing labels", "count");
+    const float *found = graph_run_eval(&p.run, slope)->data;
+    for (int i = 0; i < 3 * ROW; i++)
+        cr_assert((i < 2 * ROW && i % 7 != 3) ? found[i] != 0 && isfinite(found[i]) : found[i] == 0,
+                  "%d: %g", i, (double)found[i]);
+    graph_run_end(&p.run);
+}
+
 static void expect_refused(const char *expression, const char *mask, const char *part)
 {
     piece p;
