@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The builder of graphs. Every call goes through the graph's own builder, which keeps the first
  * mistake. */
-#include "api/graph_internal.h"
+#include "api/op_internal.h"
 
 #include "core/alloc.h"
 #include "core/json.h"
@@ -187,6 +187,10 @@ tpucl_tensor tpucl_graph_apply(tpucl_graph *graph, const char *op,
     }
     for (int32_t i = 0; i < input_count; i++)
         nodes[i] = inputs[i].id;
+    const tp_api_composite *composite = tp_api_composite_find(op);
+    if (composite)
+        return tensor_of(
+            tp_api_composite_apply(composite, graph, nodes, input_count, attrs, attribute_count));
     return tensor_of(tp_graph_add(graph->graph, op, nodes, input_count, attrs, attribute_count));
 }
 

@@ -387,6 +387,7 @@ tpucl_status tp_lower_memory(tp_lowering *l, const tp_cluster *cluster)
         {"replica_id", lower_replica_id},
     };
     const tp_node *node = tp_graph_node(l->fusion->graph, cluster->heads.items[0]);
+    if (node->def->external) return tp_lower_external(l, cluster);
     for (size_t i = 0; i < sizeof lowerings / sizeof *lowerings; i++)
         if (tp_node_is(node, lowerings[i].op)) return lowerings[i].lower(l, cluster);
     return TP_FAIL(TPUCL_UNSUPPORTED, "'%s' has no kernel", node->def->name);

@@ -67,6 +67,8 @@ tpucl_status tp_lower_add_pairs(tp_lowering *lowering, const tp_cluster *cluster
                                 int32_t out_buffers[2]);
 
 tpucl_status tp_lower_scatter(tp_lowering *lowering, const tp_cluster *cluster);
+/* An op from outside: its own kernel behind the words of kernels/lib. */
+tpucl_status tp_lower_external(tp_lowering *lowering, const tp_cluster *cluster);
 tpucl_status tp_lower_sort(tp_lowering *lowering, const tp_cluster *cluster);
 /* attention and attention_grad. */
 tpucl_status tp_lower_attention(tp_lowering *lowering, const tp_cluster *cluster);

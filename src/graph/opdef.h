@@ -59,6 +59,26 @@ typedef struct tp_attr_spec {
     const char *doc;     /* for docs/ops.md */
 } tp_attr_spec;
 
+/* How the kernel of an op from outside is run for one core: see include/tpucl/ext/op.h. */
+typedef struct tp_external_launch {
+    size_t global[3], local[3];
+    char options[256];
+    struct {
+        bool is_float;
+        uint32_t u32;
+        float f32;
+    } scalars[16];
+    int32_t scalar_count;
+} tp_external_launch;
+
+/* What an op from outside brings along for its lowering: class TP_OP_MEMORY. */
+typedef struct tp_external_op {
+    const char *source, *entry;
+    /* From the node and the types of its operands. */
+    tpucl_status (*launch)(const tp_graph *graph, const tp_node *node,
+                           tp_external_launch *out_launch);
+} tp_external_op;
+
 struct tp_opdef {
     const char *name; /* StableHLO's name where it has the op */
     tp_op_class op_class;
@@ -66,6 +86,8 @@ struct tp_opdef {
     int32_t min_inputs, max_inputs;
     const char *doc;           /* one sentence for docs/ops.md */
     const tp_attr_spec *attrs; /* ends with a NULL name; NULL: the op takes none */
+
+    const tp_external_op *external; /* NULL for the ops of this tree */
 
     /* The result's dtype and shape from inputs and attributes; fails with a sentence naming the
      * shapes. */

@@ -2,6 +2,8 @@
  * The list of all ops, in the order of docs/ops.md. A new family is an include and a row. */
 #include "ops/registry.h"
 
+#include <string.h>
+
 #include "ops/op_attention.h"
 #include "ops/op_collective.h"
 #include "ops/op_conv.h"
@@ -22,7 +24,7 @@
 
 #define ROW(op) &tp_opdef_##op,
 
-static const tp_opdef *const all_ops[] = {
+static const tp_opdef *const own_ops[] = {
     TP_SOURCE_OPS(ROW)      /* op_source.c */
     TP_ELEMENTWISE_OPS(ROW) /* op_elementwise_*.c */
     ROW(stop_gradient)      /* op_stop_gradient.c */
@@ -42,8 +44,27 @@ static const tp_opdef *const all_ops[] = {
     TP_LOOP_OPS(ROW)           /* op_loop.c */
 };
 
+enum { OWN_COUNT = sizeof own_ops / sizeof own_ops[0] };
+
+/* Ours until the first op from outside, then a copy with those behind. */
+static const tp_opdef *all_ops[OWN_COUNT + TP_OPS_MAX_EXTERNAL];
+static tp_op_table table = {.defs = own_ops, .count = OWN_COUNT};
+
 const tp_op_table *tp_ops_registry(void)
 {
-    static const tp_op_table table = {.defs = all_ops, .count = sizeof all_ops / sizeof all_ops[0]};
     return &table;
+}
+
+tpucl_status tp_ops_register(const tp_opdef *def)
+{
+    if (tp_op_table_find(&table, def->name))
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT, "there is an op '%s' already", def->name);
+    if (table.count == OWN_COUNT + TP_OPS_MAX_EXTERNAL)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "op '%s' is one more than the %d that may be registered",
+                       def->name, TP_OPS_MAX_EXTERNAL);
+    if (table.defs == own_ops) memcpy(all_ops, own_ops, sizeof own_ops);
+    all_ops[table.count] = def;
+    table.defs = all_ops;
+    table.count++;
+    return TPUCL_OK;
 }

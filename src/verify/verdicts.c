@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "device/program_build.h"
 #include "graph/opdef.h"
+#include "graph/print.h"
 #include "kernel/source.h"
 #include "verify/check.h"
 #include "verify/graph_cases.h"
@@ -232,7 +233,9 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
 static bool has_memory_ops(const tp_graph *graph)
 {
     for (tp_node_id id = 0; id < graph->node_count; id++)
-        if (tp_graph_node(graph, id)->def->op_class == TP_OP_MEMORY) return true;
+        if (tp_graph_node(graph, id)->def->op_class == TP_OP_MEMORY &&
+            !tp_graph_node(graph, id)->def->external)
+            return true;
     return false;
 }
 
@@ -291,10 +294,110 @@ static tpucl_status need(tp_verdicts *verdicts, const char *key, bool for_memory
         tp_device_label(verdicts->device), known->text);
 }
 
+/* ---- ops from outside ---- */
+
+/* The node alone, its operands as inputs. */
+static tpucl_status isolate(const tp_graph *from, tp_node_id id, tp_graph **out_graph)
+{
+    const tp_node *node = tp_graph_node(from, id);
+    tp_node_id inputs[TP_MAX_INPUTS];
+    tp_graph *graph = NULL;
+    TP_TRY(tp_graph_create(from->ops, &graph));
+    for (int32_t i = 0; i < node->input_count; i++) {
+        const tp_node *input = tp_graph_node(from, node->inputs[i]);
+        char name[16];
+        snprintf(name, sizeof name, "x%d", (int)i);
+        inputs[i] = tp_graph_add_input(graph, name, input->dtype, input->shape);
+    }
+    tp_graph_add_output(graph, "y",
+                        tp_graph_add(graph, node->def->name, inputs, node->input_count, node->attrs,
+                                     node->attr_count));
+    const tpucl_status status = tp_graph_check(graph);
+    if (status != TPUCL_OK)
+        tp_graph_destroy(graph);
+    else
+        *out_graph = graph;
+    return status;
+}
+
+/* "op NAME HASH": of what the node is, the kernel, and how it is launched. */
+static tpucl_status external_key(const tp_graph *alone, char out_key[KEY_BYTES])
+{
+    const tp_node *node = tp_graph_node(alone, alone->outputs[0].node);
+    const tp_external_op *external = node->def->external;
+    tp_external_launch launch;
+    tp_str_builder text = {0};
+    char hex[TP_SHA256_HEX_BYTES], *bytes = NULL;
+    tp_sha256 hash;
+    memset(&launch, 0, sizeof launch);
+    TP_TRY(external->launch(alone, node, &launch));
+    tp_graph_print(alone, &text);
+    tp_str_builder_printf(&text, "%zu %zu %zu, %zu %zu %zu %s", launch.global[0], launch.global[1],
+                          launch.global[2], launch.local[0], launch.local[1], launch.local[2],
+                          launch.options);
+    for (int32_t i = 0; i < launch.scalar_count; i++)
+        tp_str_builder_printf(&text, " %u %a", launch.scalars[i].u32,
+                              (double)launch.scalars[i].f32);
+    TP_TRY(tp_str_builder_finish(&text, &bytes, NULL));
+    tp_sha256_init(&hash);
+    tp_sha256_update_text(&hash, bytes);
+    tp_sha256_update_text(&hash, external->source);
+    tp_sha256_update_text(&hash, external->entry);
+    tp_sha256_finish_hex(&hash, hex);
+    tp_free(bytes);
+    snprintf(out_key, KEY_BYTES, "op %.64s %.16s", node->def->name, hex);
+    return TPUCL_OK;
+}
+
+/* Ordinary operands and odd ones; more cores than are in a wave. */
+static tpucl_status judge_external(tp_verdicts *verdicts, const tp_graph *alone, verdict *out)
+{
+    out->is_allowed = true;
+    for (int i = 0; i < 2 && out->is_allowed; i++) {
+        tp_check_outcome outcome;
+        const tp_check_graph_options options = {
+            .cores = 3, .wave_cores = 2, .steps = 1, .seed = 29, .with_specials = i == 1};
+        TP_TRY(tp_check_graph(verdicts->device, alone, &options, &outcome));
+        if (outcome.status == TP_CHECK_PASSED) continue;
+        out->is_allowed = false;
+        out->is_temporary = outcome.is_temporary;
+        snprintf(out->text, sizeof out->text, "%s", outcome.reason);
+    }
+    return TPUCL_OK;
+}
+
+static tpucl_status need_external(tp_verdicts *verdicts, const tp_graph *graph, tp_node_id id)
+{
+    const char *name = tp_graph_node(graph, id)->def->name;
+    verdict entry = {0};
+    tp_graph *alone = NULL;
+    tpucl_status status;
+    TP_TRY(isolate(graph, id, &alone));
+    TP_TRY_GOTO(status, external_key(alone, entry.key), done);
+    const verdict *known = find(verdicts, entry.key);
+    if (!known) {
+        if (verdicts->progress) verdicts->progress(verdicts->user, name, "kernels");
+        TP_TRY_GOTO(status, judge_external(verdicts, alone, &entry), done);
+        keep(verdicts, &entry);
+        known = &entry;
+    }
+    if (!known->is_allowed)
+        status = TP_FAIL(TPUCL_NOT_EXACT,
+                         "the kernel of op '%s' does not give the bits of its evaluation on device "
+                         "'%s' and is not run: %s",
+                         name, tp_device_label(verdicts->device), known->text);
+done:
+    tp_graph_destroy(alone);
+    return status;
+}
+
 tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph)
 {
     TP_TRY(need(verdicts, "generated", false));
-    return has_memory_ops(graph) ? need(verdicts, "memory", true) : TPUCL_OK;
+    if (has_memory_ops(graph)) TP_TRY(need(verdicts, "memory", true));
+    for (tp_node_id id = 0; id < graph->node_count; id++)
+        if (tp_graph_node(graph, id)->def->external) TP_TRY(need_external(verdicts, graph, id));
+    return TPUCL_OK;
 }
 
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)

@@ -2,6 +2,7 @@
  * Every public header, and a call from each. Compiled as C11 and as C++17 with strict warnings. */
 #include <stdio.h>
 #include <string.h>
+#include <tpucl/ext/op.h>
 #include <tpucl/run.h>
 #include <tpucl/tools.h>
 #include <tpucl/tpucl.h>
@@ -15,6 +16,8 @@ int main(void)
     int32_t count = 0;
     if (strcmp(tpucl_version_string(), "")) count++;
     if (tpucl_dtype_bytes(TPUCL_BF16) == 2) count++;
+    const tpucl_op op = tpucl_op_default(); /* no name: refused */
+    if (tpucl_op_register(&op) == TPUCL_INVALID_ARGUMENT) count++;
     if (tpucl_graph_create(&graph) == TPUCL_OK) count++;
     tpucl_tensor x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape2(2, 3));
     if (tpucl_graph_shape(graph, tpucl_relu(graph, x)).dims[1] == 3) count++;
@@ -24,5 +27,5 @@ int main(void)
     tpucl_device_list_destroy(list);
     tpucl_graph_destroy(graph);
     printf("%d of 7\n", (int)count);
-    return count != 7;
+    return count != 8;
 }
