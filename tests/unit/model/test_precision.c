@@ -206,6 +206,35 @@ Test(precision, gradients_are_not_rounded)
     }
 }
 
+/* The norm of each column of a bf16 kernel is at most 0.5, but for the rounding: half an ulp of each of 12 numbers,
+ * or a whole one by chance. */
+Test(precision, constraints_hold)
+{
+    static const char layers[] =
+        "{\"type\": \"Dense\", \"units\": 3, \"kernel_constraint\": {\"type\": \"max_norm\","
+        " \"max_value\": 0.5}}";
+    for (int is_stochastic = 0; is_stochastic < 2; is_stochastic++) {
+        tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+        optimizer.rounds_stochastically = is_stochastic;
+        tp_model *model = make(layers, &pure_options);
+        model_run run = train_start(model, BATCH, sparse, true, &optimizer, &one_core);
+        fill_batch();
+        model_step(&run, image, label, weight, 0);
+        const tp_bf16 *kernel = model_variable(&run, "dense/kernel")->data;
+        for (int column = 0; column < 3; column++) {
+            float squares = 0;
+            for (int i = 0; i < FEATURES; i++) {
+                const float value = tp_bf16_to_f32(kernel[3 * i + column]);
+                squares += value * value;
+            }
+            cr_expect(sqrtf(squares) <= 0.5f * (1 + 0x1p-7f), "%g", (double)sqrtf(squares));
+            cr_expect_gt(squares, 0.2f, "no column is cut");
+        }
+        model_stop(&run);
+        tp_model_destroy(model);
+    }
+}
+
 /* The gradients of a split differ in the last bits of f32, so a weight of size 1 or less may now and then be
  * rounded the other way: by an ulp of bf16, 2^-8, in few of 259 weights. */
 Test(precision, one_core_and_eight_agree)
