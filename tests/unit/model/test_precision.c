@@ -65,6 +65,30 @@ Test(precision, variables_have_the_dtype_of_their_layer)
     tp_model_destroy(model);
 }
 
+Test(precision, a_wrapper_and_its_layer_have_one)
+{
+    static const char layers[] =
+        "{\"type\": \"Reshape\", \"target_shape\": [4, 3]},"
+        "{\"type\": \"Bidirectional\", \"name\": \"both\", \"layer\": {\"type\": \"LSTM\","
+        " \"units\": 2, \"dtype\": \"bfloat16\"}}, {\"type\": \"Dense\", \"units\": 3}";
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    tp_model *model = make(layers, &float32_options);
+    model_run run = train_start(model, BATCH, sparse, true, &optimizer, &one_core);
+    int narrow = 0;
+    for (int32_t i = 0; i < run.graph->variable_count; i++)
+        narrow += run.graph->variables[i].dtype == TP_BF16;
+    cr_expect_eq(narrow, 6);
+    cr_expect(dtype_of(run.graph, "dense/kernel") == TP_F32);
+    model_stop(&run);
+    tp_model_destroy(model);
+
+    const tp_model_input input = f32_input(2, (int64_t[]){4, 3});
+    EXPECT_FAILURE(model_parse("{\"type\": \"TimeDistributed\", \"dtype\": \"float32\", \"layer\": "
+                               "{\"type\": \"Dense\", \"units\": 2, \"dtype\": \"bfloat16\"}}",
+                               &input, &float32_options, &model),
+                   TPUCL_INVALID_CONFIG, "that of its wrapper float32");
+}
+
 /* Of the results of a prediction: how many are no bf16 numbers. */
 static int unrounded(const char *layers, const tp_model_options *options)
 {
