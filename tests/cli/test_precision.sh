@@ -25,6 +25,7 @@ expect_json state.json 'sum(v["elements"] for v in r["state"]["variables"] if v[
 run train run.json --set "$all" --set optimizer.use_ema=true --json result.json --output-dir kept
 expect_code 0
 expect_not_in err 'warning'
+expect_json result.json 'r["precision"] == "bfloat16"'
 expected=$(digest result.json)
 for way in '--device reference' --wave-cores=2; do
     # shellcheck disable=SC2086
