@@ -80,10 +80,6 @@ for device in '' '--device reference'; do
     expect_code 0
     [[ $(digest way.json) == "$(digest wide.json)" ]] || fail "data.input_dtype $device changed the bits"
 done
-run train floats.json --set "$all" --set data.input_dtype=bfloat16 --set data.scale=0.3 --json way.json
-expect_code 0
-run train floats.json --set "$all" --set data.scale=0.3 --json wide.json
-[[ $(digest way.json) != "$(digest wide.json)" ]] || fail 'nothing was rounded before the scale'
 
 # Keras' files have the policies of the run and of single layers.
 run export kept/config.json -o model.keras
