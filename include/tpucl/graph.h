@@ -80,6 +80,9 @@ typedef struct tpucl_optimizer_options {
     int32_t no_decay_count;
     double clipnorm, clipvalue, global_clipnorm; /* at most one; 0: not */
     bool clip_per_replica;                       /* of each core's gradient, not of their sum */
+    /* TPUCL_F32 (the default) or TPUCL_BF16: what the optimizer keeps, and what cores send each other
+     * (docs/precision.md, "State"). */
+    tpucl_dtype first_moment, second_moment, gradients;
 } tpucl_optimizer_options;
 
 static inline tpucl_optimizer_options tpucl_optimizer_options_default(void)

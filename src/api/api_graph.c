@@ -276,6 +276,16 @@ static tpucl_status copy_no_decay(tp_arena *arena, const tpucl_optimizer_options
     return TPUCL_OK;
 }
 
+/* 0 is f32. */
+static tpucl_status read_state_dtype(const char *what, tpucl_dtype dtype, tp_dtype *out)
+{
+    *out = TP_F32;
+    if ((int)dtype != 0) TP_TRY(tp_api_dtype(dtype, out));
+    if (tp_dtype_is_float(*out)) return TPUCL_OK;
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT, "%s is %s, expected TPUCL_F32 or TPUCL_BF16", what,
+                   tp_dtype_name(*out));
+}
+
 /* Zero means Keras' default. */
 static tpucl_status read_optimizer(tp_arena *arena, const tpucl_optimizer_options *options,
                                    tp_optim_config *out)
@@ -295,6 +305,9 @@ static tpucl_status read_optimizer(tp_arena *arena, const tpucl_optimizer_option
     out->clipvalue = options->clipvalue;
     out->global_clipnorm = options->global_clipnorm;
     out->clip_at = options->clip_per_replica ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
+    TP_TRY(read_state_dtype("first_moment", options->first_moment, &out->first_moment));
+    TP_TRY(read_state_dtype("second_moment", options->second_moment, &out->second_moment));
+    TP_TRY(read_state_dtype("gradients", options->gradients, &out->gradients));
     TP_TRY(copy_no_decay(arena, options, out));
     TP_TRY(tp_optim_check(out));
     return TPUCL_OK;

@@ -47,6 +47,16 @@ static tpucl_status prepare_output(tpucl_run *run)
     return TPUCL_OK;
 }
 
+/* What the layers without a policy of their own compute with: with bf16 weights the mixed policy is bfloat16. */
+static const char *policy_name(const tp_config *config)
+{
+    tp_precision_policy policy = (tp_precision_policy)config->precision.policy;
+    if (policy != TP_PRECISION_FLOAT32)
+        policy = config->precision.weights == TP_CONFIG_BFLOAT16 ? TP_PRECISION_BFLOAT16
+                                                                 : TP_PRECISION_MIXED_BFLOAT16;
+    return tp_precision_policy_name(policy);
+}
+
 static tpucl_status fill_info(tpucl_run *run)
 {
     const tp_config *config = tp_session_config(run->session);
@@ -62,7 +72,7 @@ static tpucl_status fill_info(tpucl_run *run)
     run->info = (tpucl_run_info){
         .name = config->name,
         .topology = tp_session_topology(run->session)->name,
-        .precision = tp_precision_policy_name((tp_precision_policy)config->precision.policy),
+        .precision = policy_name(config),
         .optimizer = optimizers[config->optimizer.name],
         .cores = tp_session_topology(run->session)->cores,
         .devices = map ? map->device_count : 0, /* none: the reference interpreter computes */

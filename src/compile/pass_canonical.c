@@ -9,6 +9,7 @@
  *   relu              x > 0 is asked of what is kept anyway: with m = maximum(x, 0), x > 0 exactly when
  *                     m > 0, and, if m is rounded to bf16, exactly when that is > 0, since no positive
  *                     normal number rounds to zero and subnormals do not occur. So x itself can die
+ *   gather            of a table widened from bf16 to f32: rows are widened instead
  *   equal nodes       same op, operands and attributes: one node
  */
 #include "compile/pass.h"
@@ -104,6 +105,17 @@ static tp_node_id simplify_convert(const canonical *c, const tp_node *node)
     if (!is_op(in, "convert") || in->dtype != TP_F32 || node->dtype != TP_BF16) return TP_NO_NODE;
     const tp_node_id first = in->inputs[0];
     return new_node(c, first)->dtype == TP_BF16 ? first : TP_NO_NODE;
+}
+
+/* Rows of a table that was widened are widened themselves, so that no f32 table is stored. */
+static tp_node_id simplify_gather(const canonical *c, const tp_node *node)
+{
+    const tp_node *in = new_node(c, operand(c, node, 0));
+    if (node->loop || !is_op(in, "convert") || in->dtype != TP_F32) return TP_NO_NODE;
+    const tp_node_id inputs[] = {in->inputs[0], operand(c, node, 1)};
+    if (new_node(c, inputs[0])->dtype != TP_BF16) return TP_NO_NODE;
+    const tp_node_id rows = tp_graph_add(c->to, "gather", inputs, 2, node->attrs, node->attr_count);
+    return tp_op_convert(c->to, rows, TP_F32);
 }
 
 /* A scalar constant behind broadcasts and reshapes; NULL when it is not one. */
@@ -273,6 +285,8 @@ static tpucl_status simplify(canonical *c, const tp_node *node, tp_node_id *out_
         *out_new = simplify_reshape(c, node);
     else if (is_op(node, "convert"))
         *out_new = simplify_convert(c, node);
+    else if (is_op(node, "gather"))
+        *out_new = simplify_gather(c, node);
     else if (is_op(node, "compare"))
         *out_new = simplify_compare(c, node);
     else if (is_op(node, "constant"))

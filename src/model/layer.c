@@ -110,6 +110,20 @@ static void read_policy(const tp_json *value, tp_problems *problems, tp_layer *l
     if (layer->has_policy) layer->policy = (tp_model_policy)index;
 }
 
+/* A wrapper without a policy has that of the layer in it; two must agree, since both compute as one. */
+static void join_policy(const tp_json *value, const tp_layer *nested, tp_problems *problems,
+                        tp_layer *layer)
+{
+    char where[TP_JSON_WHERE_BYTES];
+    if (!nested || !nested->has_policy) return;
+    if (layer->has_policy && layer->policy != nested->policy)
+        tp_problems_add(
+            problems, "%s: the layer's policy is %s, that of its wrapper %s; expected one",
+            tp_json_where(value, where), policy_names[nested->policy], policy_names[layer->policy]);
+    layer->has_policy = true;
+    layer->policy = nested->policy;
+}
+
 static void read_arguments(const tp_json *value, tp_problems *problems, tp_layer *layer)
 {
     const tp_layer_type *type = layer->type;
@@ -117,6 +131,9 @@ static void read_arguments(const tp_json *value, tp_problems *problems, tp_layer
         const tp_json *member = tp_json_member(value, arg->name);
         if (member) {
             tp_layer_arg_read(member, arg, layer->arena, layer->args, problems);
+            if (arg->kind == TP_LAYER_NESTED)
+                join_policy(member, *(tp_layer **)(void *)((char *)layer->args + arg->offset),
+                            problems, layer);
         } else if (arg->is_required) {
             char where[TP_JSON_WHERE_BYTES];
             tp_problems_add(problems, "%s: %s needs the argument '%s'", tp_json_where(value, where),

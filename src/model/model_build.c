@@ -317,6 +317,18 @@ static tpucl_status add_forward_and_loss(tp_graph *graph, const tp_model *model,
 
 /* ---- training ---- */
 
+/* A bf16 weight is constrained before it is rounded, so that it is rounded once. */
+static tp_node_id constrained(tp_graph *graph, const tp_constraint *constraint, tp_node_id value)
+{
+    if (value == TP_NO_NODE || tp_graph_node(graph, value)->dtype == TP_F32)
+        return tp_constraint_apply(graph, constraint, value);
+    const tp_node rounding = *tp_graph_node(graph, value); /* convert or stochastic_round */
+    const tp_node_id wide = tp_constraint_apply(graph, constraint, rounding.inputs[0]);
+    return tp_node_is(&rounding, "convert")
+               ? tp_op_convert(graph, wide, TP_BF16)
+               : tp_op_stochastic_round(graph, wide, rounding.inputs[1]);
+}
+
 static void constrain_update(tp_graph *graph, const char *layer, const tp_layer_weight *weight)
 {
     const char *name = tp_arena_printf(graph->arena, "%s/%s", layer, weight->name);
@@ -329,7 +341,7 @@ static void constrain_update(tp_graph *graph, const char *layer, const tp_layer_
     for (int32_t i = 0; i < graph->update_count; i++) {
         tp_update *update = &graph->updates[i];
         if (update->variable == variable)
-            update->value = tp_constraint_apply(graph, weight->constraint, update->value);
+            update->value = constrained(graph, weight->constraint, update->value);
     }
     tp_graph_pop_scope(graph, outer);
 }

@@ -349,9 +349,12 @@ static void add_source(maker *m)
         tp_op_convert(g, tp_op_step(g), TP_F32);
     else if (kind == 3)
         tp_op_uniform(g, TP_F32, shape, m->stream++);
-    else if (kind == 4)
+    else if (kind == 4 && m->stream % 2 == 0)
         tp_op_normal(g, TP_F32, shape, m->stream++);
-    else
+    else if (kind == 4) {
+        const tp_node_id x = tp_op_normal(g, TP_F32, shape, m->stream++);
+        tp_op_stochastic_round(g, x, tp_op_random_bits(g, shape, m->stream++));
+    } else
         tp_op_bernoulli(g, shape, 0.3, m->stream++);
 }
 

@@ -9,7 +9,7 @@ python=${TPUCL_PEERS_PYTHON:-python3}
     echo "no Keras: $(tail -1 import-error)"
     exit 77
 }
-names=(mlp shared conv lstm sequence functions translator old_shared old_mlp old_lstm)
+names=(mlp shared conv lstm sequence functions translator pure old_shared old_mlp old_lstm)
 live=(resnet50 unet mobile lstm_text encoder) # made by Keras now; tpucl predicts, too
 current='models made by Keras'
 "$python" "$TPUCL_SOURCE/tests/peers/make_keras.py" "${live[@]}" >out 2>err

@@ -277,6 +277,33 @@ Test(graph, every_optimizer_by_name)
     }
 }
 
+Test(graph, state_in_bf16)
+{
+    tpucl_optimizer_options options = tpucl_optimizer_options_default();
+    options.kind = "adam";
+    options.second_moment = TPUCL_BF16;
+    tpucl_graph *graph = new_graph();
+    tpucl_tensor x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape1(4));
+    tpucl_tensor w = tpucl_graph_parameter(graph, "w", tpucl_shape1(4), "zeros");
+    tpucl_graph_minimize(graph, tpucl_multiply(graph, x, w), &options);
+    tp_graph *train = NULL;
+    cr_assert_eq(tp_api_graph_train(graph, 4, &train), TPUCL_OK, "%s", tpucl_last_error()->message);
+    const int32_t first = tp_graph_find_variable(train, "adam/w/momentum");
+    const int32_t second = tp_graph_find_variable(train, "adam/w/velocity");
+    cr_assert(first >= 0 && train->variables[first].dtype == TP_F32);
+    cr_assert(second >= 0 && train->variables[second].dtype == TP_BF16);
+    tp_graph_destroy(train);
+    tpucl_graph_destroy(graph);
+
+    options.gradients = TPUCL_S32;
+    graph = new_graph();
+    x = tpucl_graph_input(graph, "x", TPUCL_F32, tpucl_shape1(4));
+    tpucl_graph_minimize(graph, x, &options);
+    cr_assert_eq(tpucl_graph_check(graph), TPUCL_INVALID_ARGUMENT);
+    cr_assert(strstr(tpucl_last_error()->message, "gradients is s32, expected TPUCL_F32"));
+    tpucl_graph_destroy(graph);
+}
+
 Test(graph, groups_must_cover_the_cores)
 {
     tpucl_graph *graph = new_graph();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A training step of every case of tests/golden/layers, in bfloat16, on the default device and in the
- * reference interpreter: the same bits, for two cores. TPUCL_TEST_LAYER=name takes one case alone.
+ * reference interpreter: the same bits, for two cores. TPUCL_TEST_LAYER=name takes one case alone,
+ * TPUCL_TEST_POLICY=bfloat16 weights in bf16, too.
  */
 #include <criterion/criterion.h>
 #include "../model/model_run.h"
@@ -15,7 +16,11 @@ Test(layers_device, all_cases)
     char *paths[LAYER_CASES];
     const int count = layer_case_list(paths);
     const char *only = getenv("TPUCL_TEST_LAYER");
-    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const char *policy = getenv("TPUCL_TEST_POLICY");
+    tp_model_options options = mixed_options;
+    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    cr_assert(!policy || tp_model_policy_find(policy, &options.policy), "%s", policy);
+    optimizer.rounds_stochastically = true; /* of what is bf16 */
     const tp_cross_shard two = {.shards = 2};
     for (int i = 0; i < count; i++) {
         layer_case c;
@@ -23,7 +28,7 @@ Test(layers_device, all_cases)
         tp_graph *graph = NULL;
         layer_case_open(paths[i], &c);
         if (!only || strcmp(only, c.name) == 0) {
-            tp_model *model = layer_case_model(&c, &mixed_options);
+            tp_model *model = layer_case_model(&c, &options);
             const tp_model_train train = {c.batch, TP_MODEL_LOSS_MEAN_SQUARED_ERROR, false,
                                           &optimizer, &two};
             EXPECT_OK(tp_model_build_train(model, &train, &graph));

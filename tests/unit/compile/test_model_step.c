@@ -14,7 +14,7 @@ typedef struct step_case {
     int64_t batch;
     tp_optim_kind optimizer;
     double momentum;
-    bool is_float32;
+    bool is_float32, is_pure;
     program_run_options run;
 } step_case;
 
@@ -22,8 +22,14 @@ static void run_case(const step_case *c)
 {
     tp_model_input input = {.dtype = c->image_dtype};
     EXPECT_OK(tp_shape_init(&input.shape, c->image_rank, c->image));
-    tp_model *model = model_of(c->layers, input, c->is_float32 ? &float32_options : &mixed_options);
+    const tp_model_options pure = {TP_POLICY_BFLOAT16, TP_PRECISION_DEFAULT};
+    const tp_model_options *options = c->is_float32 ? &float32_options : &mixed_options;
+    tp_model *model = model_of(c->layers, input, c->is_pure ? &pure : options);
     tp_optim_config optimizer = tp_optim_defaults(c->optimizer);
+    if (c->is_pure) {
+        optimizer.rounds_stochastically = true;
+        optimizer.second_moment = optimizer.gradients = TP_BF16;
+    }
     optimizer.momentum = c->momentum;
     const tp_cross_shard shards = {.shards = c->run.cores};
     const tp_model_train train = {c->batch, TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true,
@@ -94,6 +100,25 @@ Test(model_step, mlp_in_float32)
                           .optimizer = TP_OPTIM_SGD,
                           .is_float32 = true,
                           .run = {.cores = 2, .seed = 7}});
+}
+
+static const char tokens[] =
+    "{\"type\": \"Embedding\", \"input_dim\": 11, \"output_dim\": 6},"
+    "{\"type\": \"LSTM\", \"units\": 5, \"kernel_constraint\": \"max_norm\"},"
+    "{\"type\": \"Dense\", \"units\": 7, \"activation\": \"relu\", \"kernel_regularizer\": \"l2\"},"
+    "{\"type\": \"LayerNormalization\"},"
+    "{\"type\": \"Dense\", \"units\": 4, \"dtype\": \"float32\"}";
+
+Test(model_step, tokens_with_all_weights_in_bfloat16)
+{
+    run_case(&(step_case){.layers = tokens,
+                          .image = {8},
+                          .image_rank = 1,
+                          .image_dtype = TP_S32,
+                          .batch = 6,
+                          .optimizer = TP_OPTIM_ADAFACTOR,
+                          .is_pure = true,
+                          .run = {.cores = 3, .wave_cores = 2, .seed = 9, .int_limit = 4}});
 }
 
 Test(model_step, dropout_recomputes_the_same_mask_in_the_backward_pass)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "compile/pass.h"
 #include "core/alloc.h"
+#include "graph/builder.h"
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "ops/registry.h"
@@ -86,6 +87,26 @@ Test(canonical, bf16_to_f32_and_back_is_nothing_but_f32_to_bf16_rounds)
                 "%4 = convert(%3) {dtype = \"f32\"} : f32[4] \"wide\"\n"
                 "input \"x\" = %0\n"
                 "output \"y\" = %4\n");
+}
+
+/* Rows of a bf16 table, as an Embedding with bf16 weights takes them. */
+Test(canonical, what_is_gathered_is_widened_afterwards)
+{
+    tp_graph *graph = NULL, *passed = NULL;
+    cr_assert_eq(tp_graph_create(tp_ops_registry(), &graph), TPUCL_OK);
+    const tp_node_id table = tp_graph_add_input(graph, "t", TP_BF16, (tp_shape){2, {50, 3}});
+    const tp_node_id rows = tp_graph_add_input(graph, "i", TP_S32, (tp_shape){1, {7}});
+    const tp_node_id wide = tp_op_convert(graph, table, TP_F32);
+    tp_graph_add_output(graph, "y", tp_op_take(graph, wide, rows, 0));
+    cr_assert_eq(tp_pass_canonical(graph, &passed), TPUCL_OK);
+    const tp_node *y = tp_graph_node(passed, passed->outputs[0].node);
+    cr_assert(tp_node_is(y, "convert") && y->dtype == TP_F32 && y->shape.dims[0] == 7);
+    cr_assert(tp_node_is(tp_graph_node(passed, y->inputs[0]), "gather"));
+    for (tp_node_id id = 0; id < passed->node_count; id++)
+        cr_expect(tp_graph_node(passed, id)->shape.dims[0] != 50 ||
+                  tp_node_is(tp_graph_node(passed, id), "input"));
+    tp_graph_destroy(passed);
+    tp_graph_destroy(graph);
 }
 
 Test(canonical, equal_nodes_merge_dead_ones_go_inputs_stay)

@@ -65,6 +65,30 @@ Test(precision, variables_have_the_dtype_of_their_layer)
     tp_model_destroy(model);
 }
 
+Test(precision, a_wrapper_and_its_layer_have_one)
+{
+    static const char layers[] =
+        "{\"type\": \"Reshape\", \"target_shape\": [4, 3]},"
+        "{\"type\": \"Bidirectional\", \"name\": \"both\", \"layer\": {\"type\": \"LSTM\","
+        " \"units\": 2, \"dtype\": \"bfloat16\"}}, {\"type\": \"Dense\", \"units\": 3}";
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    tp_model *model = make(layers, &float32_options);
+    model_run run = train_start(model, BATCH, sparse, true, &optimizer, &one_core);
+    int narrow = 0;
+    for (int32_t i = 0; i < run.graph->variable_count; i++)
+        narrow += run.graph->variables[i].dtype == TP_BF16;
+    cr_expect_eq(narrow, 6);
+    cr_expect(dtype_of(run.graph, "dense/kernel") == TP_F32);
+    model_stop(&run);
+    tp_model_destroy(model);
+
+    const tp_model_input input = f32_input(2, (int64_t[]){4, 3});
+    EXPECT_FAILURE(model_parse("{\"type\": \"TimeDistributed\", \"dtype\": \"float32\", \"layer\": "
+                               "{\"type\": \"Dense\", \"units\": 2, \"dtype\": \"bfloat16\"}}",
+                               &input, &float32_options, &model),
+                   TPUCL_INVALID_CONFIG, "that of its wrapper float32");
+}
+
 /* Of the results of a prediction: how many are no bf16 numbers. */
 static int unrounded(const char *layers, const tp_model_options *options)
 {
@@ -201,6 +225,35 @@ Test(precision, gradients_are_not_rounded)
             unrounded_count += tp_bf16_to_f32(tp_bf16_from_f32(momentum[i])) != momentum[i];
         cr_expect(is_narrow ? unrounded_count == 0 : unrounded_count > FEATURES * 8, "%d",
                   unrounded_count);
+        model_stop(&run);
+        tp_model_destroy(model);
+    }
+}
+
+/* The norm of each column of a bf16 kernel is at most 0.5, but for the rounding: half an ulp of each of 12 numbers,
+ * or a whole one by chance. */
+Test(precision, constraints_hold)
+{
+    static const char layers[] =
+        "{\"type\": \"Dense\", \"units\": 3, \"kernel_constraint\": {\"type\": \"max_norm\","
+        " \"max_value\": 0.5}}";
+    for (int is_stochastic = 0; is_stochastic < 2; is_stochastic++) {
+        tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+        optimizer.rounds_stochastically = is_stochastic;
+        tp_model *model = make(layers, &pure_options);
+        model_run run = train_start(model, BATCH, sparse, true, &optimizer, &one_core);
+        fill_batch();
+        model_step(&run, image, label, weight, 0);
+        const tp_bf16 *kernel = model_variable(&run, "dense/kernel")->data;
+        for (int column = 0; column < 3; column++) {
+            float squares = 0;
+            for (int i = 0; i < FEATURES; i++) {
+                const float value = tp_bf16_to_f32(kernel[3 * i + column]);
+                squares += value * value;
+            }
+            cr_expect(sqrtf(squares) <= 0.5f * (1 + 0x1p-7f), "%g", (double)sqrtf(squares));
+            cr_expect_gt(squares, 0.2f, "no column is cut");
+        }
         model_stop(&run);
         tp_model_destroy(model);
     }
