@@ -49,6 +49,7 @@ typedef struct call_reader {
     tp_keras_row *row;
     const char *name; /* for findings */
     tp_keras_refs *refs;
+    bool is_old; /* the schema of Keras 1 and 2 */
     bool is_odd; /* an argument that is no tensor was found: said once a call */
 } call_reader;
 
@@ -139,14 +140,15 @@ static bool holds_kind(const tp_json *json, const char *const *kinds, int kind_c
     return false;
 }
 
-/* training=False or True in the call decides for a layer what the step decides here. Frozen BatchNormalization takes
- * its moving statistics in Keras and here, so that False changes nothing there. */
+/* In Keras 2 training=False or True in the call decides for a layer what the step decides here; in Keras 3 the step
+ * decides, too (functional.py, operation_fn), whatever the file has, which is there for every Dropout. Frozen
+ * BatchNormalization takes its moving statistics in Keras and here, so that False changes nothing there. */
 static tpucl_status read_training(call_reader *reader, const tp_json *training)
 {
     static const char *const noise[] = {"Dropout",      "SpatialDropout", "GaussianDropout",
                                         "AlphaDropout", "GaussianNoise",  "Random"};
     static const char *const norm[] = {"BatchNormalization"};
-    if (!training || training->kind != TP_JSON_BOOL) return TPUCL_OK;
+    if (!reader->is_old || !training || training->kind != TP_JSON_BOOL) return TPUCL_OK;
     const tp_json *trainable = tp_keras_member(reader->row->config, "trainable");
     const bool is_frozen = trainable && trainable->kind == TP_JSON_BOOL && !trainable->boolean;
     const bool has_noise = holds_kind(reader->row->json, noise, 6, 0);
@@ -220,6 +222,7 @@ static tpucl_status read_node(call_reader *reader, const tp_json *node)
     }
     if (node->kind != TP_JSON_ARRAY) return malformed(node, "a call of the layer");
     const bool is_one = is_ref(node);
+    reader->is_old = true;
     for (size_t i = 0; i < (is_one ? 1 : node->count); i++) {
         const tp_json *item = is_one ? node : &node->items[i];
         TP_TRY(read_argument(reader, item, 0));

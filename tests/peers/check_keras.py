@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Keras loads what tpucl exported and predicts what it did before: for each name of a golden file or a NAME.txt of
-# make_keras.py, the folder of that name holds back.keras and back.weights.h5. NAME.out is what tpucl predicted.
+# What tpucl makes of models of Keras, and Keras of what tpucl exported, for each of the names given.
+#   a golden file: NAME/back.keras and NAME/back.weights.h5 predict what gen_keras.py noted
+#   NAME.json of make_keras.py: NAME.tpucl.json (steps_keras) has the same outputs and losses; NAME/back.keras, with the
+#   weights that tpucl trained, predicts what tpucl does with them. A table of the differences is printed.
 import json
 import os
 import sys
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
 import keras
+import keras_models
 import numpy as np
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "keras")
@@ -14,6 +18,7 @@ expected = {}
 for file in ("predictions.json", "old_predictions.json"):
     with open(os.path.join(GOLDEN, file)) as f:
         expected.update(json.load(f))
+bad = []
 
 
 def example(shape, is_integer, count=3):  # as in gen_keras.py
@@ -21,32 +26,60 @@ def example(shape, is_integer, count=3):  # as in gen_keras.py
     return (i.astype("int32") if is_integer else ((i - 5) / 8).astype("float32")).reshape((count, *shape))
 
 
-def wanted(name):
-    if os.path.exists(f"{name}.txt"):
-        return np.loadtxt(f"{name}.txt"), 2
-    return np.array(expected[name]["prediction"]).reshape(-1), 3
+def difference(found, wanted):
+    """The largest, as a part of the largest value."""
+    found, wanted = np.asarray(found).reshape(-1), np.asarray(wanted).reshape(-1)
+    return np.abs(found - wanted).max() / np.abs(wanted).max()
 
 
-def compare(found, name, what):
-    values, _ = wanted(name)
-    error = np.abs(found.reshape(-1) - values).max() / np.abs(values).max()
-    print(f"{name}, {what}: largest difference {error:.2e} of the largest value")
-    return error < 1e-5
+def within(name, what, value, bound):
+    if not value <= bound:
+        bad.append(f"{name}, {what}: {value:.2e} is more than {bound:.2e}")
 
 
-def check(model, name, what):
-    inputs = [example(i.shape[1:], "int" in str(i.dtype), wanted(name)[1]) for i in model.inputs]
-    return compare(model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0), name, what)
-
-
-good = True
-for name in sys.argv[1:]:
+def check_golden(name):
     model = keras.models.load_model(f"{name}/back.keras")
-    good = check(model, name, "exported") and good
-    if os.path.exists(f"{name}.out"):
-        good = compare(np.loadtxt(f"{name}.out"), name, "imported") and good
+    inputs = [example(i.shape[1:], "int" in str(i.dtype)) for i in model.inputs]
+    inputs = inputs if len(inputs) > 1 else inputs[0]
+    exported = difference(model.predict(inputs, verbose=0), expected[name]["prediction"])
     for weight in model.weights:
         weight.assign(np.zeros(weight.shape))
     model.load_weights(f"{name}/back.weights.h5")
-    good = check(model, name, "weights exported") and good
-sys.exit(not good)
+    weights = difference(model.predict(inputs, verbose=0), expected[name]["prediction"])
+    within(name, "exported", exported, 1e-5)
+    within(name, "weights exported", weights, 1e-5)
+    print(f"{name}: exported {exported:.1e}, weights exported {weights:.1e}")
+
+
+def check_live(name):
+    with open(f"{name}.json") as f:
+        theirs = json.load(f)
+    with open(f"{name}.tpucl.json") as f:
+        ours = json.load(f)
+    model = keras.models.load_model(f"{name}/back.keras")
+    back = model.predict(keras_models.inputs_of(model, 0), batch_size=keras_models.BATCH, verbose=0)
+    f32, bf16 = difference(ours["prediction"], theirs["prediction"]), difference(ours["bf16"], theirs["prediction"])
+    losses = trained = 0.0
+    if theirs["losses"]:
+        losses = np.abs(np.array(ours["losses"]) - np.array(theirs["losses"])).max()
+        trained = difference(ours["trained"], theirs["trained"])
+    again = difference(back, ours["trained"] if theirs["losses"] else ours["prediction"])
+    within(name, "outputs, f32", f32, 1e-4)
+    within(name, "outputs, bf16", bf16, ours["bf16_bound"])
+    within(name, "losses", losses, 1e-3)
+    within(name, "exported", again, 1e-5)
+    values = f"{f32:.1e} | {bf16:.1e} | {ours['bf16_bound']:.1e} | {losses:.1e} | {trained:.1e} | {again:.1e}"
+    print(f"| {name} | {model.count_params()} | {values} |")
+
+
+names = sys.argv[1:]
+for name in names:
+    if name in expected:
+        check_golden(name)
+print("| model | parameters | outputs, f32 | outputs, bf16 | its bound | losses of 20 steps | trained outputs | exported |")
+print("|---|---|---|---|---|---|---|---|")
+for name in names:
+    if name not in expected:
+        check_live(name)
+print("\n".join(bad))
+sys.exit(bool(bad))

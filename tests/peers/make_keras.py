@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Models as people bring them, with random weights, saved by Keras with what it predicts: NAME.keras, NAME.txt (the
-# numbers, one a line) for each of the names given.
+# Models as people bring them, with random weights, saved by Keras: NAME.keras for each of the names given, and
+# NAME.json with what it predicts, the losses of 20 steps of training from these weights, and what it predicts then.
+# A model that compile() was not called for is not trained. ResNet-50 has its true width.
+import json
 import os
 import sys
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
 import keras
+import keras_models
 import numpy as np
 
 L = keras.layers
@@ -13,26 +17,10 @@ keras.utils.set_random_seed(7)
 
 
 def resnet50():
-    return keras.applications.ResNet50(weights=None, input_shape=(32, 32, 3), classes=10, classifier_activation=None)
-
-
-def unet():
-    x = inputs = L.Input((16, 16, 3))
-    skips = []
-    for width in (4, 8):
-        x = L.Conv2D(width, 3, padding="same", activation="relu")(x)
-        x = L.BatchNormalization()(x)
-        skips.append(x)
-        x = L.MaxPooling2D()(x)
-    x = L.Conv2D(16, 3, padding="same", activation="relu")(x)
-    for width, skip in ((8, skips[1]), (4, skips[0])):
-        x = L.Conv2DTranspose(width, 2, strides=2, padding="same")(x)
-        x = L.Concatenate()([x, skip])
-        x = L.Conv2D(width, 3, padding="same")(x)
-        x = L.LeakyReLU(negative_slope=0.1)(x)
-    x = L.UpSampling2D(2)(x)
-    x = L.Cropping2D(8)(x)
-    return keras.Model(inputs, L.Conv2D(2, 1, activation="sigmoid")(x))
+    model = keras_models.resnet50()
+    shape = {"input_shape": (32, 32, 3), "classes": 10}
+    assert model.count_params() == keras.applications.ResNet50(weights=None, **shape).count_params()
+    return model
 
 
 def mobile():
@@ -48,38 +36,33 @@ def mobile():
     x = L.AveragePooling2D(2)(x)
     x = L.GlobalMaxPooling2D()(x)
     x = L.LayerNormalization()(x)
-    return keras.Model(inputs, L.Dense(5, activation="softmax")(x))
+    return keras.Model(inputs, L.Dense(5, activation="softmax")(x), name="mobile")
 
 
-def lstm_text():
-    return keras.Sequential([L.Input((7,), dtype="int32"), L.Embedding(11, 6), L.Bidirectional(L.LSTM(5)),
-                             L.Dense(3, activation="softmax")])
-
-
-def encoder():
-    ids = L.Input((6,), dtype="int32")
-    x = L.Embedding(11, 8)(ids)
+def causal():
+    ids = L.Input((6,), dtype="int32", name="tokens")
+    x = L.Embedding(keras_models.TOKENS, 8)(ids)
     for is_causal in (True, False):
         y = L.MultiHeadAttention(2, 4)(x, x, use_causal_mask=is_causal)
         x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))
-        y = L.Dense(8)(L.Dense(16, activation="gelu")(x))
-        x = L.LayerNormalization(epsilon=1e-6)(L.Add()([x, y]))
-    return keras.Model(ids, L.Dense(2)(L.GlobalAveragePooling1D()(x)))
+    return keras.Model(ids, L.Dense(2)(L.GlobalAveragePooling1D()(x)), name="causal")
 
 
-def example(shape, is_integer, count=2):  # as in golden/gen_keras.py
-    i = np.arange(count * np.prod(shape)) * 5 % 11
-    return (i.astype("int32") if is_integer else ((i - 5) / 8).astype("float32")).reshape((count, *shape))
+MODELS = {"resnet50": resnet50, "unet": keras_models.unet, "encoder": keras_models.encoder,
+          "lstm_text": keras_models.lstm_text, "mobile": mobile, "causal": causal}
+
+
+def predict(model):
+    inputs = keras_models.inputs_of(model, 0)
+    return np.asarray(model.predict(inputs, batch_size=keras_models.BATCH, verbose=0), "float64").reshape(-1).tolist()
 
 
 for name in sys.argv[1:]:
-    model = globals()[name]()
-    rng = np.random.default_rng(3)
-    for weight in model.weights:  # moving statistics, biases and gains off their first values, too
-        value = np.asarray(weight)
-        value = value + rng.normal(0, 0.05, value.shape) if value.ndim else value
-        weight.assign(np.abs(value) if "variance" in weight.name else value)
+    model = MODELS[name]()
+    keras_models.off_first_values(model, exact=False)
     model.save(f"{name}.keras")
-    inputs = [example(i.shape[1:], "int" in str(i.dtype)) for i in model.inputs]
-    predicted = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
-    np.savetxt(f"{name}.txt", predicted.reshape(-1), fmt="%.9g")
+    result = {"prediction": predict(model), "losses": [], "trained": []}
+    if getattr(model, "optimizer", None):
+        result |= {"losses": keras_models.train(model), "trained": predict(model)}
+    with open(f"{name}.json", "w") as f:
+        json.dump(result, f)

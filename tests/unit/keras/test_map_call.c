@@ -124,19 +124,22 @@ Test(keras_map_call, functions_of_tensorflow)
 }
 
 #define CALL(kwargs) "{\"args\":[" TENSOR "],\"kwargs\":{" kwargs "}}"
+#define OLD_CALL(kwargs) "[[\"x\",0,0,{" kwargs "}]]"
 
+/* Keras 3 writes training=False for every Dropout, and lets the step decide whatever is written. */
 Test(keras_map_call, what_is_training)
 {
-    static const char layers[] = "keras.layers", frozen[] = ",\"trainable\":false",
-                      rule[] = "no-such-argument";
-    expect_finding(layers, "Dense", ",\"units\":2", CALL("\"training\":false"), NULL, "Dense");
-    expect_finding(layers, "BatchNormalization", frozen, CALL("\"training\":false"), NULL, "Batch");
-    expect_finding(layers, "BatchNormalization", "", CALL("\"training\":false"), rule,
-                   "training=False");
-    expect_finding(layers, "BatchNormalization", frozen, CALL("\"training\":true"), rule,
-                   "training=True");
-    expect_finding(layers, "Dropout", frozen, CALL("\"training\":true"), rule, "training=True");
-    expect_finding(layers, "Dropout", "", CALL("\"training\":null"), NULL, "Dropout");
+    static const char layers[] = "keras.layers", frozen[] = ",\"trainable\":false";
+    static const char rule[] = "no-such-argument";
+    static const char off[] = OLD_CALL("\"training\":false"), on[] = OLD_CALL("\"training\":true");
+    expect_finding(layers, "Dense", "", off, NULL, "Dense");
+    expect_finding(layers, "BatchNormalization", frozen, off, NULL, "Batch");
+    expect_finding(layers, "BatchNormalization", "", off, rule, "training=False");
+    expect_finding(layers, "BatchNormalization", frozen, on, rule, "training=True");
+    expect_finding(layers, "Dropout", frozen, on, rule, "training=True");
+    expect_finding(layers, "Dropout", "", OLD_CALL("\"training\":null"), NULL, "Dropout");
+    expect_finding(layers, "Dropout", "", CALL("\"training\":false"), NULL, "Dropout");
+    expect_finding(layers, "BatchNormalization", "", CALL("\"training\":true"), NULL, "Batch");
 }
 
 Test(keras_map_call, attention_that_is_causal_in_one_call_alone)
