@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "check/rules.h"
+#include "graph/attention.h"
 #include "graph/geometry.h"
 #include "graph/opdef.h"
 
@@ -141,11 +142,30 @@ tpucl_status tp_check_run_hazards(const tp_check_input *input, tp_check_report *
 
 /* ---- what rules share ---- */
 
+/* Attention multiplies queries by keys and probabilities by values, its gradient five times: taken as so many
+ * products of the first one's size. */
+static bool read_attention(const tp_graph *graph, const tp_node *node,
+                           tp_check_product *out_product)
+{
+    tp_attention_geometry g;
+    if (tp_attention_geometry_read(node, &tp_graph_node(graph, node->inputs[0])->shape,
+                                   &tp_graph_node(graph, node->inputs[1])->shape,
+                                   &tp_graph_node(graph, node->inputs[2])->shape, NULL,
+                                   &g) != TPUCL_OK)
+        return false;
+    const double products = tp_node_is(node, "attention_grad") ? 5 : 2;
+    *out_product = (tp_check_product){products * (double)(g.batch * g.heads), (double)g.queries,
+                                      (double)g.keys, (double)g.depth};
+    return true;
+}
+
 bool tp_check_read_product(const tp_graph *graph, tp_node_id id, tp_check_product *out_product)
 {
     static const char *const kinds[] = {"convolution", "convolution_input_grad",
                                         "convolution_filter_grad"};
     const tp_node *node = tp_graph_node(graph, id);
+    if (tp_node_is(node, "attention") || tp_node_is(node, "attention_grad"))
+        return read_attention(graph, node, out_product);
     if (node->def->op_class != TP_OP_MXU) return false;
     const tp_shape *a = &tp_graph_node(graph, node->inputs[0])->shape;
     const tp_shape *b = &tp_graph_node(graph, node->inputs[1])->shape;

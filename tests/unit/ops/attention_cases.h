@@ -17,10 +17,10 @@ typedef struct attention_case {
 
 static const attention_case attention_cases[] = {
     {"one", 1, 1, 1, 1, 1, 1, 1, {.scale = 1}, {0}, TP_F32, "f32"},
-    {"edges", 2, 131, 137, 2, 2, 17, 19, {.scale = 0.25}, {0}, TP_F32, "f32"},
+    {"edges", 1, 131, 137, 2, 2, 17, 19, {.scale = 0.25}, {0}, TP_F32, "f32"},
     {"bf16", 2, 67, 129, 2, 2, 16, 32, {.scale = 0.25}, {0}, TP_BF16, "default"},
     {"rounded", 1, 9, 30, 2, 1, 33, 15, {.scale = 0.2}, {0}, TP_F32, "default"},
-    {"causal", 1, 260, 260, 2, 2, 8, 8, {.scale = 0.5, .is_causal = true}, {0}, TP_BF16, "default"},
+    {"causal", 1, 260, 260, 1, 1, 8, 8, {.scale = 0.5, .is_causal = true}, {0}, TP_BF16, "default"},
     {"window", 1, 270, 290, 1, 1, 8, 4, {.scale = 0.5, .window = 9}, {0}, TP_F32, "f32"},
     {"both",
      1,
