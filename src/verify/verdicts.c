@@ -230,22 +230,31 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
     return entry.is_allowed;
 }
 
-static bool has_memory_ops(const tp_graph *graph)
+/* What a verdict is about. Attention has kernels of its own, which take long to build. */
+typedef enum subject { GENERATED, MEMORY, ATTENTION } subject;
+
+static bool is_about(const tp_node *node, subject about)
+{
+    const bool is_attention = tp_node_is(node, "attention") || tp_node_is(node, "attention_grad");
+    if (about == ATTENTION) return is_attention;
+    return node->def->op_class == TP_OP_MEMORY && !is_attention && !node->def->external;
+}
+
+static bool has_ops(const tp_graph *graph, subject about)
 {
     for (tp_node_id id = 0; id < graph->node_count; id++)
-        if (tp_graph_node(graph, id)->def->op_class == TP_OP_MEMORY &&
-            !tp_graph_node(graph, id)->def->external)
-            return true;
+        if (is_about(tp_graph_node(graph, id), about)) return true;
     return false;
 }
 
-/* Of the generator (the quick cases), or of the memory ops: the cases that have them and train nothing. */
-static bool is_wanted(const tp_graph_case *candidate, const tp_graph *graph, bool for_memory)
+/* Of the generator the quick cases, else those that have such ops and train nothing. */
+static bool is_wanted(const tp_graph_case *candidate, const tp_graph *graph, subject about)
 {
-    return for_memory ? has_memory_ops(graph) && graph->update_count == 0 : candidate->is_quick;
+    if (about == GENERATED) return candidate->is_quick;
+    return has_ops(graph, about) && graph->update_count == 0;
 }
 
-static tpucl_status judge_cases(tp_verdicts *verdicts, bool for_memory, verdict *out)
+static tpucl_status judge_cases(tp_verdicts *verdicts, subject about, verdict *out)
 {
     size_t count = 0;
     const tp_graph_case *cases = tp_graph_cases(&count);
@@ -261,7 +270,7 @@ static tpucl_status judge_cases(tp_verdicts *verdicts, bool for_memory, verdict 
         TP_TRY(cases[i].build(&graph));
         tpucl_status status = TPUCL_OK;
         outcome.status = TP_CHECK_PASSED;
-        if (is_wanted(&cases[i], graph, for_memory))
+        if (is_wanted(&cases[i], graph, about))
             status = tp_check_graph(verdicts->device, graph, &options, &outcome);
         tp_graph_destroy(graph);
         TP_TRY(status);
@@ -274,14 +283,14 @@ static tpucl_status judge_cases(tp_verdicts *verdicts, bool for_memory, verdict 
     return TPUCL_OK;
 }
 
-static tpucl_status need(tp_verdicts *verdicts, const char *key, bool for_memory)
+static tpucl_status need(tp_verdicts *verdicts, const char *key, subject about)
 {
     verdict entry = {0};
     snprintf(entry.key, sizeof entry.key, "%s", key);
     const verdict *known = find(verdicts, entry.key);
     if (!known) {
         if (verdicts->progress) verdicts->progress(verdicts->user, entry.key, "kernels");
-        TP_TRY(judge_cases(verdicts, for_memory, &entry));
+        TP_TRY(judge_cases(verdicts, about, &entry));
         keep(verdicts, &entry);
         known = &entry;
     }
@@ -393,8 +402,9 @@ done:
 
 tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph)
 {
-    TP_TRY(need(verdicts, "generated", false));
-    if (has_memory_ops(graph)) TP_TRY(need(verdicts, "memory", true));
+    TP_TRY(need(verdicts, "generated", GENERATED));
+    if (has_ops(graph, MEMORY)) TP_TRY(need(verdicts, "memory", MEMORY));
+    if (has_ops(graph, ATTENTION)) TP_TRY(need(verdicts, "attention", ATTENTION));
     for (tp_node_id id = 0; id < graph->node_count; id++)
         if (tp_graph_node(graph, id)->def->external) TP_TRY(need_external(verdicts, graph, id));
     return TPUCL_OK;
