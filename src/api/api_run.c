@@ -35,7 +35,6 @@ static tpucl_status prepare_output(tpucl_run *run)
     const char *folder = tp_session_config(run->session)->output_dir;
     if (!*folder) return TPUCL_OK;
     static const char *const names[] = {"params.safetensors", "config.json", "result.json"};
-    TP_TRY(tp_session_can_save_params(run->session));
     TP_TRY(tp_file_make_folders(folder));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tp_file_writer *writer = NULL;

@@ -66,22 +66,37 @@ tpucl_status tp_rule_logits(const tp_check_input *input, tp_check_report *report
                         "0.998 is the same to it unless softmax and loss are fused");
 }
 
+/* Cores that a layer's statistics go over: those of a sum over neighbours that it has in the graph. */
+static int64_t cores_of_statistics(const tp_graph *graph, const char *layer)
+{
+    const size_t length = strlen(layer);
+    for (tp_node_id id = 0; id < graph->node_count; id++) {
+        const tp_node *node = tp_graph_node(graph, id);
+        if (tp_node_is(node, "cross_replica_sum") && !strncmp(node->name, layer, length) &&
+            node->name[length] == '/')
+            return tp_node_attr_int(node, "group", 1);
+    }
+    return 1;
+}
+
 /* Statistics of few examples are noise: 16 is where published results begin to suffer (Wu and He,
  * "Group Normalization", 2018, figure 1). */
 tpucl_status tp_rule_batch_normalization(const tp_check_input *input, tp_check_report *report)
 {
-    const int64_t batch = input->config->per_core_batch;
-    if (batch >= 16) return TPUCL_OK;
+    const int64_t per_core = input->config->per_core_batch;
+    if (per_core >= 16) return TPUCL_OK;
     for (int32_t i = 0; i < input->train->variable_count; i++) {
         const char *name = input->train->variables[i].name, *slash = strrchr(name, '/');
         if (!slash || strcmp(slash, "/moving_variance") != 0) continue;
         char layer[256];
         snprintf(layer, sizeof layer, "%.*s", (int)(slash - name), name);
+        const int64_t cores = cores_of_statistics(input->train, layer), batch = per_core * cores;
+        if (batch >= 16) continue;
         return tp_check_add(report, TP_SEVERITY_WARNING, "batch-statistics", layer,
                             "more examples per core, statistics over several cores, or "
                             "GroupNormalization",
-                            "its mean and variance come from one core's %lld examples",
-                            (long long)batch);
+                            "its mean and variance come from %s%lld examples",
+                            cores > 1 ? "its cores' " : "one core's ", (long long)batch);
     }
     return TPUCL_OK;
 }

@@ -1,42 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The model's variables to a safetensors file and back. */
 #include <stdio.h>
+#include <string.h>
 #include <tpucl/version.h>
 #include "core/alloc.h"
 #include "core/problems.h"
 #include "io/safetensors.h"
 #include "num/bf16.h"
+#include "num/flush.h"
+#include "reference/reference.h"
 #include "train/params.h"
 #include "train/session_internal.h"
 
-static tpucl_status read_entries(tp_variables *variables, tp_arena *arena, tp_tensor_entry *entries,
-                                 int32_t *out_count)
+/* ---- where variables are: on devices, or in the interpreter ---- */
+
+typedef struct param {
+    const char *name;
+    tp_dtype dtype;
+    tp_shape shape;
+    uint64_t bytes;
+    bool is_model;
+} param;
+
+/* One of the two is set. */
+typedef struct param_store {
+    tp_variables *variables;
+    tp_reference *reference;
+    const tp_graph *graph; /* the interpreter's */
+} param_store;
+
+static int32_t store_count(const param_store *store)
+{
+    return store->variables ? tp_variables_count(store->variables) : store->graph->variable_count;
+}
+
+static param store_param(const param_store *store, int32_t index)
+{
+    if (store->variables) {
+        const tp_program_variable *info = tp_variables_info(store->variables, index);
+        return (param){info->name, info->dtype, info->shape, info->bytes, info->is_model};
+    }
+    const tp_variable *variable = &store->graph->variables[index];
+    return (param){variable->name, variable->dtype, variable->shape,
+                   (uint64_t)tp_shape_bytes(&variable->shape, variable->dtype), variable->is_model};
+}
+
+static int32_t store_find(const param_store *store, const char *name)
+{
+    return store->variables ? tp_variables_find(store->variables, name)
+                            : tp_graph_find_variable(store->graph, name);
+}
+
+/* Of replica group 0. */
+static tpucl_status store_read(const param_store *store, int32_t index, void *out_data)
+{
+    if (store->variables) return tp_variables_read(store->variables, index, 0, out_data);
+    const tp_host_tensor *tensor = tp_reference_variable(store->reference, 0, index);
+    memcpy(out_data, tensor->data, (size_t)store_param(store, index).bytes);
+    return TPUCL_OK;
+}
+
+static tpucl_status store_write(const param_store *store, int32_t index, int32_t group,
+                                const void *data)
+{
+    if (store->variables) return tp_variables_write(store->variables, index, group, data);
+    tp_host_tensor *tensor = tp_reference_variable(store->reference, group, index);
+    memcpy(tensor->data, data, (size_t)store_param(store, index).bytes);
+    tp_flush_array(tensor->dtype, tensor->data, (uint64_t)tp_shape_elems(&tensor->shape));
+    return TPUCL_OK;
+}
+
+/* ---- to a file ---- */
+
+static tpucl_status read_entries(const param_store *store, tp_arena *arena,
+                                 tp_tensor_entry *entries, int32_t *out_count)
 {
     int32_t count = 0;
-    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
-        const tp_program_variable *info = tp_variables_info(variables, i);
-        if (!info->is_model) continue;
-        void *data = tp_arena_alloc(arena, info->bytes);
+    for (int32_t i = 0; i < store_count(store); i++) {
+        const param info = store_param(store, i);
+        if (!info.is_model) continue;
+        void *data = tp_arena_alloc(arena, info.bytes);
         if (!data) return TPUCL_OUT_OF_MEMORY;
-        TP_TRY(tp_variables_read(variables, i, 0, data));
-        entries[count++] =
-            (tp_tensor_entry){info->name, info->dtype, info->shape, data, info->bytes};
+        TP_TRY(store_read(store, i, data));
+        entries[count++] = (tp_tensor_entry){info.name, info.dtype, info.shape, data, info.bytes};
     }
     *out_count = count;
     return TPUCL_OK;
 }
 
-tpucl_status tp_params_save(tp_variables *variables, const char *path, const char *model_name,
-                            int64_t steps)
+static tpucl_status save(const param_store *store, const char *path, const char *model_name,
+                         int64_t steps)
 {
     tp_arena *arena = NULL;
     int32_t count = 0;
     char step[24], contract[12];
     TP_TRY(tp_arena_create((size_t)1 << 20, &arena));
     tp_tensor_entry *entries =
-        TP_ARENA_NEW_ARRAY(arena, tp_tensor_entry, (size_t)tp_variables_count(variables) + 1);
+        TP_ARENA_NEW_ARRAY(arena, tp_tensor_entry, (size_t)store_count(store) + 1);
     tpucl_status status =
-        entries ? read_entries(variables, arena, entries, &count) : TPUCL_OUT_OF_MEMORY;
+        entries ? read_entries(store, arena, entries, &count) : TPUCL_OUT_OF_MEMORY;
     if (status == TPUCL_OK) {
         snprintf(step, sizeof step, "%lld", (long long)steps);
         snprintf(contract, sizeof contract, "%d", TPUCL_CONTRACT_VERSION);
@@ -48,8 +110,9 @@ tpucl_status tp_params_save(tp_variables *variables, const char *path, const cha
     return status;
 }
 
-static void compare_entry(const tp_program_variable *info, const tp_tensor_entry *entry,
-                          tp_problems *problems)
+/* ---- from a file ---- */
+
+static void compare_entry(const param *info, const tp_tensor_entry *entry, tp_problems *problems)
 {
     char wanted[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
     if (!entry) {
@@ -67,8 +130,7 @@ static void compare_entry(const tp_program_variable *info, const tp_tensor_entry
 
 /* The entry's elements in the variable's dtype: f32 and bf16 become each other, to nearest. In `arena` where they
  * are not the entry's own. */
-static const void *elements_for(const tp_program_variable *info, const tp_tensor_entry *entry,
-                                tp_arena *arena)
+static const void *elements_for(const param *info, const tp_tensor_entry *entry, tp_arena *arena)
 {
     const int64_t elems = tp_shape_elems(&info->shape);
     if (entry->dtype == info->dtype) return entry->data;
@@ -82,70 +144,83 @@ static const void *elements_for(const tp_program_variable *info, const tp_tensor
     return data;
 }
 
-static tpucl_status write_entry(tp_variables *variables, int32_t index, int32_t groups,
+static tpucl_status write_entry(const param_store *store, int32_t index, int32_t groups,
                                 const tp_tensor_entry *entry)
 {
+    const param info = store_param(store, index);
     tp_arena *arena = NULL;
     TP_TRY(tp_arena_create(0, &arena));
-    const void *data = elements_for(tp_variables_info(variables, index), entry, arena);
+    const void *data = elements_for(&info, entry, arena);
     tpucl_status status = data ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
     for (int32_t g = 0; status == TPUCL_OK && g < groups; g++)
-        status = tp_variables_write(variables, index, g, data);
+        status = store_write(store, index, g, data);
     tp_arena_destroy(arena);
     return status;
 }
 
-static tpucl_status load_entries(tp_variables *variables, int32_t groups, const char *path,
+static tpucl_status load_entries(const param_store *store, int32_t groups, const char *path,
                                  const tp_safetensors *file)
 {
     tp_problems problems = {0};
-    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
-        const tp_program_variable *info = tp_variables_info(variables, i);
-        if (info->is_model) compare_entry(info, tp_safetensors_find(file, info->name), &problems);
+    for (int32_t i = 0; i < store_count(store); i++) {
+        const param info = store_param(store, i);
+        if (info.is_model) compare_entry(&info, tp_safetensors_find(file, info.name), &problems);
     }
     for (int32_t i = 0; i < tp_safetensors_count(file); i++) {
         const char *name = tp_safetensors_entry(file, i)->name;
-        int32_t index = tp_variables_find(variables, name);
-        if (index < 0 || !tp_variables_info(variables, index)->is_model)
+        const int32_t index = store_find(store, name);
+        if (index < 0 || !store_param(store, index).is_model)
             tp_problems_add(&problems, "'%s' is no variable of the model", name);
     }
     tpucl_status status = tp_problems_result(&problems, TPUCL_INVALID_CONFIG, path);
     if (status != TPUCL_OK && problems.count == 1) tp_error_note("'%.300s'", path);
     TP_TRY(status);
-    for (int32_t i = 0; i < tp_variables_count(variables); i++) {
-        const tp_program_variable *info = tp_variables_info(variables, i);
-        if (!info->is_model) continue;
-        TP_TRY(write_entry(variables, i, groups, tp_safetensors_find(file, info->name)));
+    for (int32_t i = 0; i < store_count(store); i++) {
+        const param info = store_param(store, i);
+        if (!info.is_model) continue;
+        TP_TRY(write_entry(store, i, groups, tp_safetensors_find(file, info.name)));
     }
     return TPUCL_OK;
 }
 
-tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char *path)
+static tpucl_status load(const param_store *store, int32_t groups, const char *path)
 {
     tp_safetensors *file = NULL;
     TP_TRY(tp_safetensors_open(path, &file));
-    tpucl_status status = load_entries(variables, groups, path, file);
+    tpucl_status status = load_entries(store, groups, path, file);
     tp_safetensors_close(file);
     return status;
 }
 
-tpucl_status tp_session_can_save_params(const tp_session *session)
+/* ---- of trainers and sessions ---- */
+
+tpucl_status tp_params_save(tp_variables *variables, const char *path, const char *model_name,
+                            int64_t steps)
 {
-    if (!session->reference) return TPUCL_OK;
-    return TP_FAIL(TPUCL_UNSUPPORTED,
-                   "the reference interpreter reads and writes no parameter files; "
-                   "train on a device, or leave output_dir out");
+    const param_store store = {.variables = variables};
+    return save(&store, path, model_name, steps);
+}
+
+tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char *path)
+{
+    const param_store store = {.variables = variables};
+    return load(&store, groups, path);
+}
+
+static param_store store_of(tp_session *session)
+{
+    if (!session->reference) return (param_store){.variables = tp_session_variables(session)};
+    return (param_store){.reference = session->reference, .graph = session->train.graph};
 }
 
 tpucl_status tp_session_save_params(tp_session *session, const char *path)
 {
-    TP_TRY(tp_session_can_save_params(session));
-    return tp_params_save(tp_session_variables(session), path, tp_model_name(session->model),
-                          session->steps_done);
+    const param_store store = store_of(session);
+    return save(&store, path, tp_model_name(session->model), session->steps_done);
 }
 
 tpucl_status tp_session_load_params(tp_session *session, const char *path)
 {
-    TP_TRY(tp_session_can_save_params(session));
-    return tp_params_load(tp_session_variables(session), tp_session_group_count(session), path);
+    const param_store store = store_of(session);
+    return load(&store, tp_session_group_count(session), path);
 }

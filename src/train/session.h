@@ -136,8 +136,6 @@ tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA25
 /* The model's variables of replica group 0 as a safetensors file, replaced atomically; and back: names,
  * shapes and dtypes must be the model's, all differences are listed at once. */
 tpucl_status tp_session_save_params(tp_session *session, const char *path);
-/* Known before anything is trained: TPUCL_UNSUPPORTED in the reference interpreter. */
-tpucl_status tp_session_can_save_params(const tp_session *session);
 tpucl_status tp_session_load_params(tp_session *session, const char *path);
 
 /* Fills every core's infeed record from host arrays, one per field of `source`, of global batch rows. */

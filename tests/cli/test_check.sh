@@ -25,6 +25,16 @@ expect_json five-report.json '{f["rule"] for f in r["findings"]} >= {"batch-mult
 expect_json five-report.json 'all(f["text"] and f["severity"] in ("warning", "note") for f in r["findings"])'
 expect_json five-report.json 'r["errors"] == 0 and r["warnings"] >= 4 and 0 < r["mxu_share"] < 1 and r["cores"] == 8'
 
+# Statistics over a group of cores are those of more examples.
+sed 's/"BatchNormalization"/"BatchNormalization", "cores_per_group": 2/; s/: 15/: 7/' five.json >pairs.json
+run check pairs.json --json pairs-report.json
+expect_code 0
+expect_json pairs-report.json 'any("its cores\x27 14 examples" in f["text"] for f in r["findings"])'
+sed 's/"BatchNormalization"/"BatchNormalization", "synchronized": true/' five.json >all.json
+run check all.json --json all-report.json
+expect_code 0
+expect_json all-report.json '"batch-statistics" not in {f["rule"] for f in r["findings"]}'
+
 # A run in order has no warnings.
 cat >good.json <<'JSON'
 {"name": "good", "topology": "v2-8",

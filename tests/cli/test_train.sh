@@ -209,6 +209,21 @@ expect_code 0
 expect_in err 'the reference interpreter computes'
 [[ $(digest reference.json) == "$(digest way.json)" ]] || fail 'the interpreter has other bits'
 
+# and goes on from parameters that a device left, and a device from its own
+run train run.json --steps 2 --output-dir begun
+run train run.json --steps 2 --params begun/params.safetensors --json way.json
+OCL_ICD_VENDORS=/nonexistent run train run.json --steps 2 --device reference --params begun/params.safetensors \
+    --output-dir unreal --json reference.json
+expect_code 0
+[[ $(digest reference.json) == "$(digest way.json)" ]] || fail 'the interpreter goes on with other bits'
+run train run.json --steps 1 --params unreal/params.safetensors --json way.json
+OCL_ICD_VENDORS=/nonexistent run train run.json --steps 1 --device reference --params unreal/params.safetensors \
+    --json reference.json
+[[ $(digest reference.json) == "$(digest way.json)" ]] || fail 'the device goes on with other bits'
+OCL_ICD_VENDORS=/nonexistent run train run.json --steps 1 --device reference --params begun/config.json
+expect_code 1
+expect_in err 'begun/config.json'
+
 # Nobody reads the table any more: the results are written all the same.
 current='train into a closed pipe'
 make_config piped.json
