@@ -6,6 +6,7 @@
 #include "baseline/cpu_runner.h"
 #include "baseline/openblas.h"
 #include "core/arena.h"
+#include "graph/geometry.h"
 
 enum { TP_CPU_TILE = 1024 }; /* elements: a cluster of 60 values stays within 256 KiB */
 
@@ -68,5 +69,14 @@ static inline const tp_node *tp_cpu_node(const tp_cpu_runner *runner, tp_node_id
 {
     return tp_graph_node(runner->graph, id);
 }
+
+/* The pixel under kernel cell (ky, kx) of output (oy, ox), or -1 in the padding. */
+int64_t tp_cpu_pixel_at(const tp_conv_geometry *g, int64_t oy, int64_t ox, int64_t ky, int64_t kx);
+
+/* cpu_depthwise.c: one channel in and out of each group. */
+bool tp_cpu_is_depthwise(const tp_conv_geometry *g);
+tpucl_status tp_cpu_run_depthwise(tp_cpu_runner *runner, const tp_conv_geometry *g,
+                                  tp_conv_kind kind, const float *first, const float *second,
+                                  float *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on OpenBLAS. Convolutions gather patches of some images at a time into columns (im2col) and
  * multiply; the input gradient multiplies first and adds the columns back (col2im). Groups of channels are
- * gathered and multiplied one by one.
+ * gathered and multiplied one by one, but for those of one channel (cpu_depthwise.c).
  */
 #include <string.h>
 #include "baseline/cpu_internal.h"
@@ -58,8 +58,7 @@ typedef struct patches {
     float *sums;             /* col2im: images to add to */
 } patches;
 
-/* The pixel under kernel cell (ky, kx) of output (oy, ox), or -1 in the padding. */
-static int64_t pixel_at(const tp_conv_geometry *g, int64_t oy, int64_t ox, int64_t ky, int64_t kx)
+int64_t tp_cpu_pixel_at(const tp_conv_geometry *g, int64_t oy, int64_t ox, int64_t ky, int64_t kx)
 {
     int64_t iy = oy * g->stride_h + ky * g->dilation_h - g->pad_top;
     int64_t ix = ox * g->stride_w + kx * g->dilation_w - g->pad_left;
@@ -78,7 +77,7 @@ static tpucl_status gather_rows(void *user, size_t begin, size_t end, int worker
         for (int64_t ox = 0; ox < g->out_w; ox++)
             for (int64_t ky = 0; ky < g->kernel_h; ky++)
                 for (int64_t kx = 0; kx < g->kernel_w; kx++, to += p->channels) {
-                    int64_t pixel = pixel_at(g, row % g->out_h, ox, ky, kx);
+                    int64_t pixel = tp_cpu_pixel_at(g, row % g->out_h, ox, ky, kx);
                     if (pixel < 0)
                         memset(to, 0, (size_t)p->channels * sizeof *to);
                     else
@@ -101,7 +100,7 @@ static tpucl_status scatter_images(void *user, size_t begin, size_t end, int wor
         for (int64_t cell = 0; cell < g->out_h * g->out_w; cell++)
             for (int64_t ky = 0; ky < g->kernel_h; ky++)
                 for (int64_t kx = 0; kx < g->kernel_w; kx++, from += p->channels) {
-                    int64_t pixel = pixel_at(g, cell / g->out_w, cell % g->out_w, ky, kx);
+                    int64_t pixel = tp_cpu_pixel_at(g, cell / g->out_w, cell % g->out_w, ky, kx);
                     for (int64_t c = 0; pixel >= 0 && c < p->channels; c++)
                         sums[pixel * g->in_c + p->first + c] += from[c];
                 }
@@ -178,6 +177,9 @@ static tpucl_status run_conv(tp_cpu_runner *runner, tp_node_id id, tp_conv_kind 
     const tp_node *node = tp_cpu_node(runner, id);
     tp_conv_geometry g;
     TP_TRY(read_conv(runner->graph, node, kind, &g));
+    if (tp_cpu_is_depthwise(&g))
+        return tp_cpu_run_depthwise(runner, &g, kind, runner->values[node->inputs[0]].data,
+                                    runner->values[node->inputs[1]].data, runner->values[id].data);
     const int64_t chunk = images_at_once(&g);
     conv_part part = {.g = &g, .kind = kind};
     for (part.image = 0; part.image < g.images; part.image += chunk) {

@@ -50,10 +50,11 @@ static tpucl_status write_object(tp_keras_exporter *ex, const char *module, cons
     return TPUCL_OK;
 }
 
+/* Written elsewhere, or (cores_per_group) of the machine that trains and nothing that Keras has. */
 static bool is_structure(const char *key)
 {
-    static const char *const keys[] = {"type",      "name",  "inputs",
-                                       "trainable", "dtype", "use_causal_mask"};
+    static const char *const keys[] = {
+        "type", "name", "inputs", "trainable", "dtype", "use_causal_mask", "cores_per_group"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return false;

@@ -93,6 +93,32 @@ Test(keras_export, round_trips)
     check(GOLDEN "translator.keras", 1 + 3);
 }
 
+/* Which cores share statistics is no matter of the model. */
+Test(keras_export, groups_of_cores_stay_here)
+{
+    static const char text[] =
+        "{\"name\": \"plain\", \"input_shape\": [2], \"model\": {\"layers\": "
+        "[{\"type\": \"BatchNormalization\", \"cores_per_group\": 4, "
+        "\"epsilon\": 0.5}]}}";
+    static const char *const weights_of[] = {"gamma", "beta", "moving_mean", "moving_variance"};
+    float values[2] = {1, 2};
+    char names[4][40];
+    tp_tensor_entry entries[4];
+    for (int i = 0; i < 4; i++) {
+        snprintf(names[i], sizeof names[i], "batch_normalization/%s", weights_of[i]);
+        entries[i] =
+            (tp_tensor_entry){names[i], TP_F32, {.rank = 1, .dims = {2}}, values, sizeof values};
+    }
+    cr_assert_eq(tp_safetensors_write(params, entries, 4, NULL, NULL, 0), TPUCL_OK);
+    cr_assert_eq(tp_file_write_atomic(config, text, strlen(text)), TPUCL_OK);
+    cr_assert_eq(tp_keras_export_run(config, params, model), TPUCL_OK, "%s",
+                 tpucl_last_error()->message);
+    tp_keras_import *back = import(model, NULL);
+    cr_assert_null(strstr(back->config, "cores_per_group"), "%s", back->config);
+    cr_assert_not_null(strstr(back->config, "\"epsilon\": 0.5"), "%s", back->config);
+    tp_keras_import_destroy(back);
+}
+
 Test(keras_export, models_without_names_and_shapes)
 {
     static const char text[] =
