@@ -60,23 +60,27 @@ static const tp_model_input *find_given(const tp_model_input *given, int32_t giv
     return NULL;
 }
 
-/* "shape" must be the data's. */
-static void check_shape(const tp_json *value, const tp_shape *given, tp_problems *problems)
+/* "shape" is a reshape of what the data hold: arrays of [n, time, features] are images of one channel to
+ * the source, and a sequence to the model that says so. */
+static void read_shape(const tp_json *value, tp_problems *problems, tp_shape *in_out)
 {
     const tp_json *shape = tp_json_member(value, "shape");
-    if (!shape || !tp_problems_add_failed(problems, tp_json_expect(shape, TP_JSON_ARRAY))) return;
-    bool is_equal = shape->count == (size_t)given->rank;
-    for (int32_t i = 0; is_equal && i < given->rank; i++) {
-        int64_t dim;
-        if (!tp_problems_add_failed(problems,
-                                    tp_json_as_int64(&shape->items[i], 1, INT32_MAX, &dim)))
-            return;
-        is_equal = dim == given->dims[i];
-    }
-    if (is_equal) return;
+    const tp_shape given = *in_out;
     char text[TP_SHAPE_TEXT_MAX], where[TP_JSON_WHERE_BYTES];
-    tp_shape_format(given, text, sizeof text);
-    tp_problems_add(problems, "%s: the data's examples are %s", tp_json_where(shape, where), text);
+    int64_t dims[TP_MAX_RANK];
+    if (!shape || !tp_problems_add_failed(problems, tp_json_expect(shape, TP_JSON_ARRAY))) return;
+    const bool has_room = shape->count < TP_MAX_RANK; /* the batch comes in front */
+    for (size_t i = 0; has_room && i < shape->count; i++)
+        if (!tp_problems_add_failed(problems,
+                                    tp_json_as_int64(&shape->items[i], 1, INT32_MAX, &dims[i])))
+            return;
+    if (has_room && tp_shape_init(in_out, (int)shape->count, dims) == TPUCL_OK &&
+        tp_shape_elems(in_out) == tp_shape_elems(&given))
+        return;
+    *in_out = given;
+    tp_shape_format(&given, text, sizeof text);
+    tp_problems_add(problems, "%s: the data's examples are %s, expected as many elements",
+                    tp_json_where(shape, where), text);
 }
 
 /* One element of "inputs". */
@@ -102,7 +106,7 @@ static void read_input(const tp_json *inputs, size_t index, const tp_model_input
     }
     *out = *found;
     out->is_integer = out->is_integer || out->dtype == TP_S32;
-    check_shape(value, &found->shape, problems);
+    read_shape(value, problems, &out->shape);
     const tp_json *dtype = tp_json_member(value, "dtype");
     size_t choice;
     if (!dtype || !tp_problems_add_failed(problems, tp_json_as_choice(dtype, dtypes, 2, &choice)))

@@ -235,6 +235,18 @@ Test(functional, a_nested_model_that_is_frozen)
     tp_model_destroy(model);
 }
 
+/* What the source takes for an image of one row is a sequence to the model. */
+Test(functional, an_input_may_be_reshaped)
+{
+    const tp_model_input image = input_of("x", 3, (int64_t[]){3, 2, 1});
+    tp_model *model = NULL;
+    EXPECT_OK(parse("'inputs': [{'name': 'x', 'shape': [3, 2]}],"
+                    "'layers': [{'type': 'LSTM', 'units': 4}]",
+                    &image, 1, &model));
+    cr_assert(tp_shape_elems(tp_model_output_shape(model, 0)) == 4);
+    tp_model_destroy(model);
+}
+
 Test(functional, inputs_and_outputs_by_name)
 {
     const tp_model_input data[] = {input_of("text", 1, (int64_t[]){4}),
@@ -395,6 +407,9 @@ Test(functional, what_does_not_fit)
                     "'layers': [{'type': 'ReLU'}]}]",
                     (const char *const[]){"'s' has 2 inputs, expected 1", NULL});
     expect_problems("'inputs': [{'name': 'x', 'shape': [4]}], 'layers': [{'type': 'ReLU'}]",
+                    (const char *const[]){"inputs[0].shape", "examples are [3]", NULL});
+    expect_problems("'inputs': [{'name': 'x', 'shape': [1, 1, 1, 1, 1, 1, 1, 3]}], "
+                    "'layers': [{'type': 'ReLU'}]",
                     (const char *const[]){"inputs[0].shape", "examples are [3]", NULL});
     expect_problems("'inputs': [{'name': 'a'}, {'name': 'b', 'dtype': 'int8'}], "
                     "'layers': [{'type': 'Add', 'inputs': ['a', 'b']}]",
