@@ -73,12 +73,15 @@ static inline void keras_steps_fill_label(const keras_steps *steps, uint32_t see
 static inline keras_steps keras_steps_open(const char *path, tp_model_policy policy,
                                            void (*need)(tpucl_status status))
 {
+    /* for models that are not compiled, which only predict */
+    static const char *const stand_ins[] = {"loss={\"name\":\"mean_squared_error\"}",
+                                            "optimizer={\"name\":\"SGD\"}"};
     keras_steps steps = {.need = need};
     need(tp_keras_import_file(path, NULL, &steps.import));
     need(tp_keras_check_findings(&steps.import->mapped.findings, path));
     const tp_keras_model *mapped = &steps.import->mapped;
-    need(tp_config_parse(steps.import->config, strlen(steps.import->config), path, NULL, 0,
-                         &steps.config));
+    need(tp_config_parse(steps.import->config, strlen(steps.import->config), path, stand_ins,
+                         steps.import->has_loss ? 0 : 2, &steps.config));
     tp_model_input inputs[TP_MODEL_MAX_INPUTS];
     for (int32_t i = 0; i < mapped->input_count; i++)
         inputs[i] = (tp_model_input){.dtype = mapped->inputs[i].is_integer ? TP_S32 : TP_F32,
