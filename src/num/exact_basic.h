@@ -191,7 +191,7 @@ static inline EM_FLOAT EM(divide_corrected)(EM_FLOAT a, EM_FLOAT b)
 }
 
 /* a / b, correctly rounded and flushed. 0/0, inf/inf and NaN give NaN; x/0 an infinity. */
-static inline EM_FLOAT EM(math_divide)(EM_FLOAT a, EM_FLOAT b)
+EM_ALWAYS static inline EM_FLOAT EM(math_divide)(EM_FLOAT a, EM_FLOAT b)
 {
     const EM_FLOAT fa = EM(flush)(a), fb = EM(flush)(b);
 #if !defined(TP_OPENCL_C) || defined(TP_CORRECT_DIVIDE)
@@ -237,7 +237,7 @@ static inline EM_FLOAT EM(sqrt_corrected)(EM_FLOAT x)
 }
 
 /* Correctly rounded. Negative gives NaN, -0 gives -0. The result is never subnormal. */
-static inline EM_FLOAT EM(math_sqrt)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_sqrt)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
 #if !defined(TP_OPENCL_C)
@@ -254,7 +254,7 @@ static inline EM_FLOAT EM(math_sqrt)(EM_FLOAT x)
 }
 
 /* 1 / sqrt(x), both correctly rounded, so within 1 ulp. Zero gives an infinity of its sign. */
-static inline EM_FLOAT EM(math_rsqrt)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_rsqrt)(EM_FLOAT x)
 {
     return EM(math_divide)(EM_F(1.0f), EM(math_sqrt)(x));
 }

@@ -38,7 +38,7 @@ static inline EM_FLOAT EM(exact_exp_poly)(EM_FLOAT r)
 
 /* exp(x) for a finite |x| <= 150. 1 + r + r^2 Q is summed with the rounding errors of r and of 1 +
  * r put back, so that what remains is little more than the last rounding. */
-static inline EM_FLOAT EM(exact_exp_bounded)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(exact_exp_bounded)(EM_FLOAT x)
 {
     const EM_FLOAT n = EM(exact_nearest)(x * EM_LOG2E);
     const EM_FLOAT high = x - n * EM_LN2_HIGH, low = n * EM_LN2_LOW;
@@ -58,7 +58,7 @@ static inline EM_FLOAT EM(exact_clip)(EM_FLOAT x, EM_FLOAT low, EM_FLOAT high)
     return x != x ? EM_F(0.0f) : clipped;
 }
 
-static inline EM_FLOAT EM(math_exp)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_exp)(EM_FLOAT x)
 {
     const EM_FLOAT y = EM(exact_exp_bounded)(EM(exact_clip)(x, EM_F(-150.0f), EM_F(150.0f)));
     return x != x ? x : y;
@@ -66,7 +66,7 @@ static inline EM_FLOAT EM(math_exp)(EM_FLOAT x)
 
 /* exp(x) - 1 = 2^n ((1 - 2^-n) + r + r^2 Q), summed as in exact_exp_bounded. Beyond n = 30 the
  * inner sum no longer changes, and below x = -20 the result is -1. */
-static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
     const EM_FLOAT bounded = EM(exact_clip)(f, EM_F(-20.0f), EM_F(150.0f));
@@ -85,7 +85,7 @@ static inline EM_FLOAT EM(math_expm1)(EM_FLOAT x)
 }
 
 /* |x| < 0.625: x + x^3 P(x^2). Otherwise 1 - 2 / (exp(2 |x|) + 1), with the sign of x. */
-static inline EM_FLOAT EM(math_tanh)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_tanh)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
     const EM_FLOAT magnitude = EM(exact_clip)(EM(vpu_abs)(f), EM_F(0.0f), EM_F(20.0f));
@@ -103,7 +103,7 @@ static inline EM_FLOAT EM(math_tanh)(EM_FLOAT x)
 
 /* 1 / (1 + exp(-x)), for negative x as exp(x) / (1 + exp(x)). The divisor's rounding error is put
  * back: 1 / (1 + e) is y itself for positive x and 1 - y for negative. */
-static inline EM_FLOAT EM(math_logistic)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_logistic)(EM_FLOAT x)
 {
     const EM_FLOAT magnitude = EM(exact_clip)(EM(vpu_abs)(x), EM_F(0.0f), EM_F(150.0f));
     const EM_FLOAT e = EM(exact_exp_bounded)(-magnitude);
@@ -118,7 +118,7 @@ static inline EM_FLOAT EM(math_logistic)(EM_FLOAT x)
 
 /* |x| < 0.75: x + x P(x^2), tiny x scaled up on the way so that x P is not subnormal. Otherwise
  * 1 - exp(-x (1 + R(x))), where x (1 + R(x)) = -log(erfc(x)); from 3.95 on that rounds to 1. */
-static inline EM_FLOAT EM(math_erf)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_erf)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
     const EM_FLOAT magnitude = EM(exact_clip)(EM(vpu_abs)(f), EM_F(0.0f), EM_F(3.95f));

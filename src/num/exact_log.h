@@ -33,7 +33,7 @@ static inline EM_FLOAT EM(exact_log_mantissa)(EM_FLOAT x, EM_INT k)
 }
 
 /* Zero gives -inf, negative NaN, inf inf. */
-static inline EM_FLOAT EM(math_log)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_log)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
     const EM_INT ordinary = (f > 0.0f) & (f < INFINITY);
@@ -51,7 +51,7 @@ static inline EM_FLOAT EM(math_log)(EM_FLOAT x)
 /* log(1 + x): u = 1 + x rounded, c its rounding error, both scaled so that u is in the range of
  * log. While u needs no scaling f is x itself and there is no error; otherwise c adds c / u, for
  * which c (1 - f + f^2) is near enough, because |c| < 2^-24. */
-static inline EM_FLOAT EM(math_log1p)(EM_FLOAT x)
+EM_ALWAYS static inline EM_FLOAT EM(math_log1p)(EM_FLOAT x)
 {
     const EM_FLOAT f = EM(flush)(x);
     const EM_INT ordinary = (f > -1.0f) & (f < INFINITY);

@@ -4,6 +4,7 @@
 #undef EM_PASTE2
 #undef EM_PASTE
 #undef EM
+#undef EM_ALWAYS
 #undef EM_FLOAT
 #undef EM_INT
 #undef EM_UINT
