@@ -22,14 +22,12 @@
 #define B_RUNS_ALONG_N 1
 #endif
 #include "mxu/operands.clh"
-#include "mxu/rows.clh"
 #ifndef TP_EPILOGUE_PARAMS
 #include "mxu/epilogue_plain.clh"
 #endif
+#include "mxu/direct_sums.clh"
 
 #if COLUMNS == 16
-typedef float16 mxu_vector;
-
 /* Row k of B, columns n .. n+15; +0 past N. */
 static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n,
                                 ulong stride_outer, ulong stride_inner, uint part)
@@ -44,8 +42,6 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
     return vload16(0, column);
 }
 #else
-typedef float mxu_vector;
-
 static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n,
                                 ulong stride_outer, ulong stride_inner, uint part)
 {
@@ -53,36 +49,14 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
 }
 #endif
 
-static inline void finish(TP_EPILOGUE_PARAMS, mxu_vector sum, mxu_place place, uint m, uint n,
-                          uint size_m, uint size_n)
-{
-    if (m >= size_m) return;
-#if COLUMNS == 16
-    const float16 value = MXU_FINISH_16(sum);
-    if (n + 16 <= size_n) {
-        tp_epilogue_16(TP_EPILOGUE_PASS, place.core, place.z, m, n, value);
-        return;
-    }
-    float column[16];
-    vstore16(value, 0, column);
-    for (uint i = 0; n + i < size_n; i++)
-        tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n + i, column[i]);
-#else
-    tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n, MXU_FINISH(sum));
-#endif
-}
-
-/* One row: its sums of the block and of the chunk. Rows past M repeat the last one. */
+/* Rows past M repeat the last one. */
 #define BEGIN_BLOCK(r)                                                                             \
     mxu_vector block_##r = 0.0f;                                                                   \
     const uint m_##r = min(m0 + r, size_m - 1);
-#define BEGIN_CHUNK(r) mxu_vector chunk_##r = 0.0f;
 #define STEP(r)                                                                                    \
     chunk_##r = MXU_FMA(                                                                           \
         (mxu_vector)(mxu_a_value(a_ptr, m_##r, k, a_stride_outer, a_stride_inner, a_part)), b_row, \
         chunk_##r);
-#define END_CHUNK(r) block_##r = chunk_k == place.k_begin ? chunk_##r : block_##r + chunk_##r;
-#define FINISH(r) finish(TP_EPILOGUE_PASS, block_##r, place, m0 + r, n, size_m, size_n);
 
 kernel void mxu_direct(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS,
                        MXU_PARAMS, local float *unused)

@@ -27,10 +27,10 @@
 #ifndef B_RUNS_ALONG_N
 #define B_RUNS_ALONG_N (MXU_KIND != MXU_CONV_INPUT_GRAD)
 #endif
-#include "mxu/rows.clh"
 #ifndef TP_EPILOGUE_PARAMS
 #include "mxu/epilogue_plain.clh"
 #endif
+#include "mxu/direct_sums.clh"
 
 /* Channels of A's pixels and of one group, and columns of one group. */
 #if MXU_KIND == MXU_CONV_INPUT_GRAD
@@ -152,8 +152,6 @@ static inline long meet(const spot *row, const spot *k)
 }
 
 #if COLUMNS == 16
-typedef float16 mxu_vector;
-
 /* What columns n .. n+15 multiply; +0 past N. */
 static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
 {
@@ -181,8 +179,6 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
     return vload16(0, column);
 }
 #else
-typedef float mxu_vector;
-
 static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
 {
     return at < 0 ? 0.0f : mxu_load_a(a + at + mxu_group_channel(n), part);
@@ -194,35 +190,13 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
 }
 #endif
 
-static inline void finish(TP_EPILOGUE_PARAMS, mxu_vector sum, mxu_place place, uint m, uint n,
-                          uint size_m, uint size_n)
-{
-    if (m >= size_m) return;
-#if COLUMNS == 16
-    const float16 value = MXU_FINISH_16(sum);
-    if (n + 16 <= size_n) {
-        tp_epilogue_16(TP_EPILOGUE_PASS, place.core, place.z, m, n, value);
-        return;
-    }
-    float column[16];
-    vstore16(value, 0, column);
-    for (uint i = 0; n + i < size_n; i++)
-        tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n + i, column[i]);
-#else
-    tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n, MXU_FINISH(sum));
-#endif
-}
-
-/* One row: its sums of the block and of the chunk. Rows past M repeat the last one. */
+/* Rows past M repeat the last one. */
 #define BEGIN_BLOCK(r)                                                                             \
     mxu_vector block_##r = 0.0f;                                                                   \
     const spot row_##r = FIND_ROW(min(m0 + r, size_m - 1));
-#define BEGIN_CHUNK(r) mxu_vector chunk_##r = 0.0f;
 #define STEP(r)                                                                                    \
     chunk_##r =                                                                                    \
         MXU_FMA(load_a(a_ptr, meet(&row_##r, &at), n, size_n, a_part), b_row, chunk_##r);
-#define END_CHUNK(r) block_##r = chunk_k == place.k_begin ? chunk_##r : block_##r + chunk_##r;
-#define FINISH(r) finish(TP_EPILOGUE_PASS, block_##r, place, m0 + r, n, size_m, size_n);
 
 kernel void mxu_grouped(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b),
                         TP_EPILOGUE_PARAMS, MXU_PARAMS, local float *unused)

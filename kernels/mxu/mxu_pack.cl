@@ -27,7 +27,7 @@
 #endif
 #define PANEL_SPACE global
 #include "mxu/panel_pack.clh"
-#include "mxu/transpose.clh"
+#include "mxu/load_transposed.clh"
 
 /* Columns n0 .. n0+15 of rows k_begin .. k_end, element by element; those past N are +0. */
 static inline void pack_block(global float *dst, global const mxu_b_t *b, uint n0, uint size_n,
@@ -40,12 +40,7 @@ static inline void pack_block(global float *dst, global const mxu_b_t *b, uint n
                                      : 0.0f;
 }
 
-#define LOAD_ROW(i)                                                                                \
-    const float16 x##i =                                                                           \
-        mxu_load_b_v16(b + mxu_b_index(k, n0 + i, stride_outer, stride_inner), part);
 #define STORE_ROW(i) vstore16(y##i, 0, dst + i * TILE_N);
-#define ALL_16(X)                                                                                  \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 
 /* The same for 16 columns that all exist. */
 static inline void pack_full_block(global float *dst, global const mxu_b_t *b, uint n0,
@@ -58,8 +53,7 @@ static inline void pack_full_block(global float *dst, global const mxu_b_t *b, u
         vstore16(mxu_load_b_v16(b + k * stride_inner + n0, part), 0, dst);
 #elif B_RUNS_ALONG_K
     for (; k + 16 <= k_end; k += 16, dst += 16 * TILE_N) {
-        ALL_16(LOAD_ROW)
-        TRANSPOSE_16(y, x)
+        LOAD_TRANSPOSED_B_16(y)
         ALL_16(STORE_ROW)
     }
 #endif

@@ -21,7 +21,7 @@
 #endif
 #include "mxu/operands.clh"
 #include "mxu/pairs.clh"
-#include "mxu/transpose.clh"
+#include "mxu/load_transposed.clh"
 
 /* Two rows of 16 columns. */
 static inline uint16 put_pair(global uint *dst, float16 first, float16 second, uint16 least)
@@ -48,12 +48,7 @@ static inline uint16 pack_block(global uint *dst, global const mxu_b_t *b, uint 
     return least;
 }
 
-#define LOAD_ROW(i)                                                                                \
-    const float16 x##i =                                                                           \
-        mxu_load_b_v16(b + mxu_b_index(k, n0 + i, stride_outer, stride_inner), part);
 #define PUT_PAIR(i, j, pair) least = put_pair(dst + pair * TILE_N, y##i, y##j, least);
-#define ALL_16(X)                                                                                  \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 
 /* The same for 16 columns that all exist. */
 static inline uint16 pack_full_block(global uint *dst, global const mxu_b_t *b, uint n0, uint k,
@@ -66,8 +61,7 @@ static inline uint16 pack_full_block(global uint *dst, global const mxu_b_t *b, 
                          mxu_load_b_v16(b + (k + 1) * stride_inner + n0, part), least);
 #elif B_RUNS_ALONG_K
     for (; k + 16 <= k_end; k += 16, dst += 8 * TILE_N) {
-        ALL_16(LOAD_ROW)
-        TRANSPOSE_16(y, x)
+        LOAD_TRANSPOSED_B_16(y)
         PUT_PAIR(0, 1, 0)
         PUT_PAIR(2, 3, 1)
         PUT_PAIR(4, 5, 2)
