@@ -132,6 +132,8 @@ static const tp_mxu_case cases[] = {
          .precision = TP_MXU_F32),
     CONV("conv, highest", FFF, (1, 5, 6, 8, 9, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2,
          .precision = TP_MXU_HIGHEST),
+    CONV("depthwise", BBF, (2, 7, 9, 16, 16, 3, 3, 1, 1, 1, 1, 1, 1), 1, 1, .cores = 2,
+         IN_GROUPS(16)),
     CONV("depthwise, ragged, stride", FBB, (3, 9, 8, 19, 19, 3, 2, 2, 3, 1, 0, 1, 1), 0, 1,
          .cores = 2, IN_GROUPS(19)),
     CONV("depthwise, large and dilated", BBF, (1, 13, 14, 17, 17, 12, 11, 1, 1, 6, 11, 1, 2), 5, 11,
