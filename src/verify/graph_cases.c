@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of graphs. */
+ * The list of graphs, and those that are made of ops. */
 #include "verify/graph_cases.h"
 
-#include <math.h>
-#include <string.h>
-#include "core/json.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
-#include "model/loss_expression.h"
-#include "model/model.h"
 #include "ops/registry.h"
+#include "verify/graph_cases_internal.h"
 
-static tp_shape shape_of(int rank, int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    tp_shape shape = {.rank = rank, .dims = {a, b, c, d}};
-    return shape;
-}
-
-static tpucl_status finish(tp_graph *graph, tp_graph **out_graph)
+tpucl_status tp_graph_case_finish(tp_graph *graph, tp_graph **out_graph)
 {
     tpucl_status status = tp_graph_check(graph);
     if (status != TPUCL_OK)
@@ -53,7 +43,7 @@ static tpucl_status build_unary(tp_graph **out_graph)
 #undef ADD_OUTPUT
     tp_graph_add_output(g, "bf16", tp_op_convert(g, x, TP_BF16));
     tp_graph_add_output(g, "s32", tp_op_convert(g, x, TP_S32));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_binary(tp_graph **out_graph)
@@ -77,7 +67,7 @@ static tpucl_status build_binary(tp_graph **out_graph)
     tp_graph_add_output(
         g, "chain",
         tp_op_add(g, tp_op_multiply(g, x, y), tp_op_multiply(g, tp_op_add_scalar(g, x, 0.1), row)));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_reduce(tp_graph **out_graph)
@@ -99,7 +89,7 @@ static tpucl_status build_reduce(tp_graph **out_graph)
     tp_graph_add_output(
         g, "sum",
         tp_op_all_reduce(g, tp_op_reduce(g, tp_op_multiply(g, small, small), "add", NULL, 0)));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_shapes(tp_graph **out_graph)
@@ -117,7 +107,7 @@ static tpucl_status build_shapes(tp_graph **out_graph)
     tp_graph_add_output(g, "reverse", tp_op_reverse(g, x, axis, 1));
     tp_graph_add_output(g, "reshape",
                         tp_op_add_scalar(g, tp_op_reshape(g, x, shape_of(2, 36, 17, 0, 0)), 1));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_random(tp_graph **out_graph)
@@ -132,7 +122,7 @@ static tpucl_status build_random(tp_graph **out_graph)
     const tp_node_id x = tp_op_normal(g, TP_F32, shape, 4), bits = tp_op_random_bits(g, shape, 5);
     tp_graph_add_output(g, "bits", bits);
     tp_graph_add_output(g, "rounded", tp_op_stochastic_round(g, x, bits));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_windows(tp_graph **out_graph)
@@ -149,7 +139,7 @@ static tpucl_status build_windows(tp_graph **out_graph)
     tp_graph_add_output(g, "max_tiles", tp_op_reduce_window(g, x, "max", &tiles));
     tp_graph_add_output(g, "scatter", tp_op_select_and_scatter(g, x, d, &tiles));
     tp_graph_add_output(g, "spread", tp_op_reduce_window_grad(g, d, image, &tiles));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* Convolutions of groups and their gradients, for every way in which they are computed: a channel each, several
@@ -185,7 +175,7 @@ static tpucl_status build_groups(tp_graph **out_graph)
             g, tp_arena_printf(g->arena, "%s dw", rows[i].name),
             tp_op_convolution_filter_grad(g, x, d, w_shape, &window, rows[i].precision));
     }
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* Indices are 0 to 9, so that some lie outside. */
@@ -221,7 +211,7 @@ static tpucl_status build_memory(tp_graph **out_graph)
     tp_graph_add_output(g, "replace", tp_op_put_along_axis(g, table, columns, along, 1, "replace"));
     tp_graph_add_output(g, "scatter_max",
                         tp_op_scatter(g, table, pairs, box, &boxes, "max", "clamp"));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* Attention over more than a block of keys and its gradient, in both precisions. */
@@ -251,7 +241,7 @@ static tpucl_status build_attention(tp_graph **out_graph)
             if (name) tp_graph_add_output(g, name, outputs[i]);
         }
     }
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 static tpucl_status build_order(tp_graph **out_graph)
@@ -272,7 +262,7 @@ static tpucl_status build_order(tp_graph **out_graph)
     tp_node_id slice = tp_op_dynamic_slice(g, x, start, box);
     tp_graph_add_output(g, "dynamic_slice", slice);
     tp_graph_add_output(g, "dynamic_update_slice", tp_op_dynamic_update_slice(g, x, slice, start));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* For the case's three cores. */
@@ -286,7 +276,7 @@ static tpucl_status build_collectives(tp_graph **out_graph)
     tp_graph_add_output(g, "reduce_scatter", tp_op_reduce_scatter(g, x, 1, 3));
     tp_graph_add_output(g, "collective_permute", tp_op_collective_permute(g, x, pairs, 2, 3));
     tp_graph_add_output(g, "cross_replica_sum", tp_op_cross_replica_sum(g, x, 3, 3));
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* Sums over some of the cores, and what their gradient makes of a loss that each core has its own share of. */
@@ -302,7 +292,7 @@ static tpucl_status build_neighbours(tp_graph **out_graph)
     tp_graph_add_output(g, "pairs", pairs);
     tp_graph_add_output(g, "threes", tp_op_cross_replica_sum(g, pairs, 3, 6));
     tp_graph_add_output(g, "gradient", gradient);
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 /* h' = tanh(x + h u): a simple recurrent layer. */
@@ -342,211 +332,7 @@ static tpucl_status build_loop(tp_graph **out_graph)
     tp_graph_add_output(g, "dx", d[0]);
     tp_graph_add_output(g, "dh", d[1]);
     tp_graph_add_output(g, "du", d[2]);
-    return finish(g, out_graph);
-}
-
-/* A training step of a model given as the configuration's "model" object. */
-static tpucl_status build_training(const char *text, tp_model_policy policy, tp_graph **out_graph)
-{
-    tp_json_document *document = NULL;
-    tp_model *model = NULL;
-    tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_ADAM);
-    const tp_cross_shard cross_shard = {.shards = 3};
-    if (policy == TP_POLICY_BFLOAT16) {
-        optimizer.rounds_stochastically = true;
-        optimizer.first_moment = optimizer.gradients = TP_BF16;
-    }
-    const tp_model_input input = {
-        .dtype = TP_U8, .shape = shape_of(3, 8, 8, 1, 0), .scale = 1.0 / 255.0};
-    const tp_model_options options = {
-        .policy = policy,
-        .precision = policy == TP_POLICY_FLOAT32 ? TP_PRECISION_F32 : TP_PRECISION_DEFAULT};
-    const tp_model_train train = {.batch = 6,
-                                  .loss = TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
-                                  .from_logits = true,
-                                  .optimizer = &optimizer,
-                                  .cross_shard = &cross_shard};
-    TP_TRY(tp_json_parse(text, strlen(text), "verify", &document));
-    tpucl_status status = tp_model_create(tp_json_root(document), &input, &options, &model);
-    if (status == TPUCL_OK) status = tp_model_build_train(model, &train, out_graph);
-    tp_model_destroy(model);
-    tp_json_destroy(document);
-    return status;
-}
-
-static const char dense_model[] =
-    "{\"layers\":[{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":33,\"activation\":\"relu\"},"
-    "{\"type\":\"Dropout\",\"rate\":0.3},{\"type\":\"Dense\",\"units\":10}]}";
-static const char conv_model[] =
-    "{\"layers\":[{\"type\":\"Conv2D\",\"filters\":7,\"kernel_size\":3,\"padding\":\"same\","
-    "\"activation\":\"relu\"},{\"type\":\"MaxPooling2D\"},{\"type\":\"BatchNormalization\"},"
-    "{\"type\":\"Conv2D\",\"filters\":5,\"kernel_size\":2,\"strides\":2},"
-    "{\"type\":\"AveragePooling2D\"},{\"type\":\"Flatten\"},{\"type\":\"Dense\",\"units\":10,"
-    "\"dtype\":\"float32\"}]}";
-/* Branches, a layer called twice, channels convolved by themselves, a transposed convolution. */
-static const char branch_model[] =
-    "{\"layers\":[{\"type\":\"SeparableConv2D\",\"name\":\"a\",\"filters\":4,\"kernel_size\":3,"
-    "\"padding\":\"same\"},{\"type\":\"PReLU\"},{\"type\":\"Conv2D\",\"name\":\"b\",\"filters\":4,"
-    "\"kernel_size\":3,\"padding\":\"same\",\"groups\":2},{\"layer\":\"b\",\"name\":\"c\"},"
-    "{\"type\":\"Add\",\"name\":\"d\",\"inputs\":[\"a\",\"c\"]},"
-    "{\"type\":\"MaxPooling2D\"},{\"type\":\"Conv2DTranspose\",\"filters\":4,\"kernel_size\":3,"
-    "\"strides\":2,\"padding\":\"same\"},{\"type\":\"Cropping2D\",\"name\":\"e\",\"cropping\":2},"
-    "{\"type\":\"AveragePooling2D\",\"name\":\"f\",\"inputs\":\"d\"},"
-    "{\"type\":\"Concatenate\",\"inputs\":[\"e\",\"f\"]},"
-    "{\"type\":\"UpSampling2D\",\"interpolation\":\"bilinear\"},{\"type\":\"GlobalMaxPooling2D\"},"
-    "{\"type\":\"Dense\",\"units\":10}]}";
-
-static tpucl_status build_branch(tp_graph **out_graph)
-{
-    return build_training(branch_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
-}
-
-static tpucl_status build_dense_bf16(tp_graph **out_graph)
-{
-    return build_training(dense_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
-}
-
-static tpucl_status build_dense_f32(tp_graph **out_graph)
-{
-    return build_training(dense_model, TP_POLICY_FLOAT32, out_graph);
-}
-
-static tpucl_status build_conv_bf16(tp_graph **out_graph)
-{
-    return build_training(conv_model, TP_POLICY_MIXED_BFLOAT16, out_graph);
-}
-
-static tpucl_status build_conv_f32(tp_graph **out_graph)
-{
-    return build_training(conv_model, TP_POLICY_FLOAT32, out_graph);
-}
-
-static tpucl_status build_conv_pure(tp_graph **out_graph)
-{
-    return build_training(conv_model, TP_POLICY_BFLOAT16, out_graph);
-}
-
-/* Two steps' worth of every optimizer on a matrix and a vector of its own, clipped, decayed and averaged. */
-static tpucl_status build_optimizers(tp_graph **out_graph)
-{
-#define KIND(id, symbol, name, keys) TP_OPTIM_##id,
-    static const tp_optim_kind kinds[] = {TP_OPTIMIZER_LIST(KIND)};
-#undef KIND
-    tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
-    const tp_shape shapes[2] = {shape_of(2, 19, 23, 0, 0), shape_of(1, 37, 0, 0, 0)};
-    tp_optim_gradient gradients[2] = {{0, tp_graph_add_input(g, "matrix", TP_F32, shapes[0])},
-                                      {0, tp_graph_add_input(g, "vector", TP_F32, shapes[1])}};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        tp_optim_config config = tp_optim_defaults(kinds[k]);
-        config.weight_decay = 0.01;
-        config.momentum = config.momentum > 0 ? config.momentum : 0.5;
-        config.global_clipnorm = k % 2 ? 0.5 : 0;
-        config.clip_at = k % 4 == 1 ? TP_CLIP_PER_REPLICA : TP_CLIP_AFTER_SUM;
-        config.use_ema = k % 3 == 0;
-        config.centered = config.amsgrad = true;
-        config.first_moment = k % 3 == 1 ? TP_BF16 : TP_F32;
-        config.second_moment = k % 3 == 2 ? TP_BF16 : TP_F32;
-        config.gradients = k % 4 == 3 ? TP_BF16 : TP_F32;
-        config.rounds_stochastically = k % 2 == 0; /* the bf16 ones */
-        for (int i = 0; i < 2; i++) {
-            const tp_variable variable = {.name = tp_arena_printf(g->arena, "w%zu_%d", k, i),
-                                          .dtype = k % 5 ? TP_F32 : TP_BF16,
-                                          .shape = shapes[i],
-                                          .init = TP_INIT_NORMAL,
-                                          .init_b = 0.3,
-                                          .is_trainable = true,
-                                          .is_model = true};
-            if (!variable.name) break;
-            gradients[i].variable = g->variable_count;
-            tp_graph_add_variable(g, &variable);
-        }
-        tp_cross_shard_apply(g, &config, gradients, 2);
-    }
-    return finish(g, out_graph);
-}
-
-/* Every loss of results and labels in (0, 1), and the gradient of their sum. */
-static tpucl_status build_losses(tp_graph **out_graph)
-{
-#define KIND(id, symbol, name, keys) TP_MODEL_LOSS_##id,
-    static const tp_model_loss kinds[] = {TP_LOSS_LIST(KIND)};
-#undef KIND
-#define NAME(id, symbol, name, keys) name,
-    static const char *const names[] = {TP_LOSS_LIST(NAME)};
-#undef NAME
-    tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
-    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 5, 7, 6, 0));
-    const tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(3, 5, 7, 6, 0));
-    const tp_node_id z = tp_graph_add_input(g, "z", TP_F32, shape_of(2, 5, 7, 0, 0));
-    const tp_node_id label = tp_op_logistic(g, y);
-    const tp_node_id classes = tp_op_convert(
-        g, tp_op_floor(g, tp_op_multiply_scalar(g, tp_op_logistic(g, z), 5.9)), TP_S32);
-    const tp_loss_options options = {
-        .expression =
-            "where(y_true > 0.4, abs(y_pred - y_true), 0) * expand_dims(mean(y_pred, axis=-1), -1)",
-        .ignore_class = (double)NAN};
-    const tp_node_id ones =
-        tp_op_broadcast_to(g, tp_op_scalar(g, TP_F32, 1), shape_of(1, 5, 0, 0, 0));
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        const bool is_expression = kinds[k] == TP_MODEL_LOSS_EXPRESSION;
-        tp_loss_input input = {.kind = kinds[k],
-                               .result = tp_op_logistic(g, x),
-                               .logits = TP_NO_NODE,
-                               .label = tp_loss_is_sparse(kinds[k]) ? classes : label,
-                               .options = is_expression ? &options : NULL};
-        if (is_expression) {
-            tp_loss_name_all(g, &input, ones, TP_NO_NODE);
-            const tpucl_status status = tp_loss_read_values(g, &input);
-            if (status != TPUCL_OK) {
-                tp_graph_destroy(g);
-                return status;
-            }
-        }
-        const tp_node_id loss = tp_loss_per_example(g, &input);
-        tp_node_id gradient;
-        tp_graph_add_output(g, names[k], loss);
-        tp_graph_gradients(g, tp_op_reduce(g, loss, "add", NULL, 0), &x, 1, &gradient);
-        const char *name = tp_arena_printf(g->arena, "d %s", names[k]);
-        if (name) tp_graph_add_output(g, name, gradient);
-    }
-    return finish(g, out_graph);
-}
-
-/* The sums of every metric of results and labels in (0, 1), and of classes where a metric wants those. */
-static tpucl_status build_metrics(tp_graph **out_graph)
-{
-#define KIND(id, symbol, name) TP_METRIC_##id,
-    static const tp_metric_kind kinds[] = {TP_METRIC_LIST(KIND)};
-#undef KIND
-    tp_metric_options options = tp_metric_defaults();
-    options.expression = "y_pred > 0.4 & y_true > 0.2";
-    options.weight = "where(y_true > 0, y_pred, 0)";
-    tp_graph *g = NULL;
-    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
-    const tp_node_id x = tp_graph_add_input(g, "x", TP_F32, shape_of(3, 5, 7, 6, 0));
-    const tp_node_id y = tp_graph_add_input(g, "y", TP_F32, shape_of(3, 5, 7, 6, 0));
-    const tp_node_id w = tp_graph_add_input(g, "w", TP_F32, shape_of(1, 5, 0, 0, 0));
-    tp_loss_input input = {.kind = TP_MODEL_LOSS_CATEGORICAL_CROSSENTROPY,
-                           .result = tp_op_logistic(g, x),
-                           .logits = TP_NO_NODE,
-                           .label = tp_op_maximum(g, y, tp_op_scalar(g, TP_F32, 0))};
-    const tp_loss_weights weights = {.weight = tp_op_logistic(g, w)};
-    tp_loss_name_all(g, &input, weights.weight, TP_NO_NODE);
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        tp_metric_parts parts;
-        tpucl_status status = tp_metric_build(g, kinds[k], &options, &input, &weights, &parts);
-        if (status != TPUCL_OK) {
-            tp_graph_destroy(g);
-            return status;
-        }
-        for (int32_t i = 0; i < parts.count; i++) {
-            const char *name = tp_arena_printf(g->arena, "%s %d", tp_metric_name(kinds[k]), (int)i);
-            if (name) tp_graph_add_output(g, name, tp_op_all_reduce(g, parts.nodes[i]));
-        }
-    }
-    return finish(g, out_graph);
+    return tp_graph_case_finish(g, out_graph);
 }
 
 const tp_graph_case *tp_graph_cases(size_t *out_count)
@@ -560,20 +346,21 @@ const tp_graph_case *tp_graph_cases(size_t *out_count)
         {"windows", build_windows, 2, 0, 1, false, true},
         {"convolutions of groups", build_groups, 2, 0, 1, false, false},
         {"gather and scatter", build_memory, 2, 0, 1, true, false},
-        {"optimizers", build_optimizers, 3, 2, 2, false, false},
-        {"losses", build_losses, 2, 0, 1, false, false},
-        {"metrics", build_metrics, 3, 0, 1, false, false},
+        {"optimizers", tp_graph_case_optimizers, 3, 2, 2, false, false},
+        {"losses", tp_graph_case_losses, 2, 0, 1, false, false},
+        {"metrics", tp_graph_case_metrics, 3, 0, 1, false, false},
         {"order", build_order, 2, 0, 1, true, false},
         {"attention", build_attention, 2, 0, 1, false, false},
         {"collectives", build_collectives, 3, 2, 1, true, false},
         {"sums over neighbours", build_neighbours, 6, 2, 1, false, false},
         {"loops", build_loop, 3, 2, 2, false, false},
-        {"training a dense network, bf16", build_dense_bf16, 3, 2, 2, false, false},
-        {"training a dense network, f32", build_dense_f32, 3, 0, 2, false, false},
-        {"training a convolutional network, bf16", build_conv_bf16, 3, 0, 2, false, false},
-        {"training a convolutional network, f32", build_conv_f32, 3, 2, 2, false, false},
-        {"training a convolutional network, all bf16", build_conv_pure, 3, 2, 2, false, false},
-        {"training a graph of layers", build_branch, 3, 2, 2, false, false},
+        {"training a dense network, bf16", tp_graph_case_dense_bf16, 3, 2, 2, false, false},
+        {"training a dense network, f32", tp_graph_case_dense_f32, 3, 0, 2, false, false},
+        {"training a convolutional network, bf16", tp_graph_case_conv_bf16, 3, 0, 2, false, false},
+        {"training a convolutional network, f32", tp_graph_case_conv_f32, 3, 2, 2, false, false},
+        {"training a convolutional network, all bf16", tp_graph_case_conv_pure, 3, 2, 2, false,
+         false},
+        {"training a graph of layers", tp_graph_case_branch, 3, 2, 2, false, false},
     };
     *out_count = sizeof cases / sizeof *cases;
     return cases;
