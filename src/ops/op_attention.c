@@ -167,12 +167,12 @@ static tpucl_status evaluate(const tp_node *node, const tp_host_tensor *inputs,
     const tp_host_tensor *mask = node->input_count > 3 ? &inputs[3] : NULL;
     TP_TRY(tp_attention_geometry_read(node, &inputs[0].shape, &inputs[1].shape, &inputs[2].shape,
                                       mask ? &mask->shape : NULL, &g));
-    tp_attention_head head;
+    tp_attention_head head = {0};
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
     float *sums = TP_NEW_ARRAY(float, (size_t)(2 * TP_ATTENTION_BLOCK * g.width));
     tp_attention_state state[TP_ATTENTION_BLOCK];
-    TP_TRY_GOTO(status, tp_attention_head_init(&head, &g), done);
     if (!sums) goto done;
+    TP_TRY_GOTO(status, tp_attention_head_init(&head, &g), done);
     for (int64_t r = 0; r < TP_ATTENTION_BLOCK; r++)
         state[r].seen = sums + (TP_ATTENTION_BLOCK + r) * g.width;
     for (int64_t z = 0; z < g.batch * g.heads; z++) {

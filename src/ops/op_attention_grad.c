@@ -209,8 +209,8 @@ static tpucl_status evaluate(const tp_node *node, const tp_host_tensor *inputs,
     float *memory = TP_NEW_ARRAY(float, (size_t)total), *at = memory;
     float **const parts[] = {&s.result, &s.d,       &s.value_columns, &s.d_value_of, &s.d_score,
                              &s.turned, &s.product, &s.d_query,       &s.d_key,      &s.d_out};
-    TP_TRY_GOTO(status, tp_attention_head_init(&s.head, &g), done);
     if (!memory) goto done;
+    TP_TRY_GOTO(status, tp_attention_head_init(&s.head, &g), done);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         *parts[i] = at;
         at += sizes[i];

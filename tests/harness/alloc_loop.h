@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lets every allocation of an operation fail in turn, and watches that nothing leaks, that a failure has a
- * message, and that the operation still works afterwards. */
+ * message, and that the operation still works afterwards. alloc_loop_run() lets all fail from one on, as when
+ * memory is short; alloc_loop_run_single() lets one alone fail, which shows failures that nobody looks at. */
 #ifndef TP_TESTS_HARNESS_ALLOC_LOOP_H
 #define TP_TESTS_HARNESS_ALLOC_LOOP_H
 
@@ -10,10 +11,14 @@
 
 static _Atomic int64_t alloc_loop_live; /* allocations that were not released yet */
 
+static _Atomic int64_t alloc_loop_until_refusal =
+    -1; /* allocations before one is refused; negative: none */
+
 static inline void *alloc_loop_allocate(void *user, size_t bytes, size_t alignment)
 {
     (void)user;
     void *ptr = NULL;
+    if (alloc_loop_until_refusal-- == 0) return NULL;
     if (posix_memalign(&ptr, alignment < sizeof(void *) ? sizeof(void *) : alignment, bytes) != 0)
         return NULL;
     alloc_loop_live++;
@@ -48,6 +53,27 @@ static inline void alloc_loop_run(tpucl_status (*run)(void *user), void *user)
     }
     cr_assert_eq(status, TPUCL_OK);
     cr_assert_gt(n, 0, "the operation allocates nothing, so this test shows nothing");
+    tp_alloc_set_allocator(NULL);
+}
+
+/* The same with one failing allocation at a time: the operation must not succeed without it. */
+static inline void alloc_loop_run_single(tpucl_status (*run)(void *user), void *user)
+{
+    const tp_allocator counting = {alloc_loop_allocate, alloc_loop_release, NULL};
+    tp_alloc_set_allocator(&counting);
+    int64_t n = 0;
+    for (bool was_refused = true; was_refused && n < 100000; n++) {
+        tp_error_clear();
+        alloc_loop_until_refusal = n;
+        const tpucl_status status = run(user);
+        was_refused = alloc_loop_until_refusal < 0;
+        alloc_loop_until_refusal = -1;
+        cr_assert_eq(alloc_loop_live, 0, "allocation %d failed: %d leaks", (int)n,
+                     (int)alloc_loop_live);
+        cr_assert_eq(status, was_refused ? TPUCL_OUT_OF_MEMORY : TPUCL_OK,
+                     "allocation %d failed alone: status %s", (int)n, tpucl_status_name(status));
+    }
+    cr_assert_gt(n, 1, "the operation allocates nothing, so this test shows nothing");
     tp_alloc_set_allocator(NULL);
 }
 

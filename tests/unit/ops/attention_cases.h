@@ -86,6 +86,7 @@ static inline void attention_case_build(tp_graph *g, const attention_case *c)
                              tp_op_scalar(g, TP_F32, -0.5));
     }
     const tp_node_id seen = tp_op_attention(g, q, k, v, mask, &c->options, c->precision);
+    if (g->has_failed) return;
     tp_graph_add_output(g, "seen and statistics", tp_graph_node(g, seen)->inputs[0]);
     const tp_node_id loss = tp_op_reduce(g, tp_op_multiply(g, seen, w), "add", NULL, 0);
     tp_graph_gradients(g, loss, inputs, 3, gradients);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention: values and gradients against tests/golden/gen_attention.py, gradients against differences, rules.
  */
+#include "harness/alloc_loop.h"
 #include "harness/gradcheck.h"
 #include "harness/graph_run.h"
 #include "golden/attention.h"
@@ -201,4 +202,30 @@ Test(op_attention, refuses_wrong_shapes)
     expect_refused(q, k, k, bad_mask, options, "the mask is [2,2,5,6], expected [2 or 1,4 or 1");
     expect_refused(q, k, k, m, (tp_attention_options){.window = -1}, "a window of -1 keys");
     expect_refused(q, k, k, m, (tp_attention_options){.dropout = 1.5}, "dropout 1.5");
+}
+
+static tpucl_status whole_life_of_attention(void *user)
+{
+    tp_graph *g = NULL, *compact = NULL;
+    tp_reference *reference = NULL;
+    const tp_reference_options options = {.cores = 1};
+    const float values[] = {0.5f};
+    const void *inputs[] = {values, values, values, values};
+    TP_TRY(tp_graph_create(tp_ops_registry(), &g));
+    attention_case_build(g, user);
+    tpucl_status status = tp_graph_check(g);
+    if (status == TPUCL_OK) status = tp_graph_compact(g, &compact);
+    if (status == TPUCL_OK) status = tp_reference_create(compact, &options, &reference);
+    if (status == TPUCL_OK) status = tp_reference_step(reference, inputs, 0);
+    tp_reference_destroy(reference);
+    tp_graph_destroy(compact);
+    tp_graph_destroy(g);
+    return status;
+}
+
+Test(op_attention, every_allocation_may_fail)
+{
+    attention_case one = attention_cases[0];
+    alloc_loop_run(whole_life_of_attention, &one);
+    alloc_loop_run_single(whole_life_of_attention, &one);
 }
