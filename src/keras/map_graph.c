@@ -49,6 +49,7 @@ typedef struct call_reader {
     tp_keras_row *row;
     const char *name; /* for findings */
     tp_keras_refs *refs;
+    tp_keras_masks *masks;
     bool is_old; /* the schema of Keras 1 and 2 */
     bool is_odd; /* an argument that is no tensor was found: said once a call */
 } call_reader;
@@ -164,10 +165,42 @@ static tpucl_status read_training(call_reader *reader, const tp_json *training)
         training->boolean ? "True" : "False");
 }
 
+/* The masks of inputs: one tensor for the first, or a list with one for each. */
+static tpucl_status read_mask(call_reader *reader, const tp_json *value, int32_t input)
+{
+    const tp_json *history = value ? history_of(value) : NULL;
+    if (!value || is_neutral_argument(value)) return TPUCL_OK;
+    if (history) {
+        tp_keras_refs refs = {0};
+        tpucl_status status = push_ref(history, &refs);
+        if (status == TPUCL_OK)
+            status = tp_keras_masks_push(reader->masks, (tp_keras_mask){refs.items[0], input});
+        tp_keras_refs_deinit(&refs);
+        return status;
+    }
+    if (value->kind != TP_JSON_ARRAY || input) return report_argument(reader, value);
+    for (size_t i = 0; i < value->count; i++)
+        TP_TRY(value->items[i].kind == TP_JSON_ARRAY
+                   ? report_argument(reader, value)
+                   : read_mask(reader, &value->items[i], (int32_t)i));
+    return TPUCL_OK;
+}
+
+static tpucl_status read_masks(call_reader *reader, const tp_json *kwargs)
+{
+    TP_TRY(read_mask(reader, tp_keras_member(kwargs, "mask"), 0));
+    TP_TRY(read_mask(reader, tp_keras_member(kwargs, "query_mask"), 0));
+    TP_TRY(read_mask(reader, tp_keras_member(kwargs, "value_mask"), 1));
+    return read_mask(reader, tp_keras_member(kwargs, "key_mask"), 2);
+}
+
 static bool is_read_elsewhere(const char *key)
 {
-    return strcmp(key, "training") == 0 || strcmp(key, "attention_mask") == 0 ||
-           strcmp(key, "use_causal_mask") == 0;
+    static const char *const keys[] = {"training",   "attention_mask", "use_causal_mask", "mask",
+                                       "query_mask", "value_mask",     "key_mask"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return false;
 }
 
 /* Which positions see each other is an argument of the layer here, so that all of its calls must say the same. */
@@ -196,6 +229,7 @@ static tpucl_status read_named(call_reader *reader, const tp_json *kwargs)
         if (value) TP_TRY(read_argument(reader, value, 0));
     }
     TP_TRY(read_attention_mask(reader, tp_keras_member(kwargs, "attention_mask")));
+    TP_TRY(read_masks(reader, kwargs));
     TP_TRY(read_causal(reader, tp_keras_member(kwargs, "use_causal_mask")));
     TP_TRY(read_training(reader, tp_keras_member(kwargs, "training")));
     for (size_t i = 0; i < kwargs->count; i++) {
@@ -247,7 +281,8 @@ static tpucl_status add_call(tp_keras_mapper *mapper, tp_keras_graph *graph, int
     call_reader reader = {.mapper = mapper,
                           .row = row,
                           .name = tp_arena_printf(mapper->arena, "%s%s", prefix, row->name),
-                          .refs = &graph->calls.items[graph->calls.count - 1].inputs};
+                          .refs = &graph->calls.items[graph->calls.count - 1].inputs,
+                          .masks = &graph->calls.items[graph->calls.count - 1].masks};
     if (!reader.name) return TPUCL_OUT_OF_MEMORY;
     return read_node(&reader, node);
 }
@@ -562,13 +597,15 @@ tpucl_status tp_keras_graph_read(tp_keras_mapper *mapper, const tp_json *config,
         TP_TRY(check_refs(out_graph, &out_graph->calls.items[i].inputs));
     TP_TRY(check_refs(out_graph, &out_graph->inputs));
     TP_TRY(check_refs(out_graph, &out_graph->outputs));
-    return sort(mapper, out_graph);
+    TP_TRY(sort(mapper, out_graph));
+    return tp_keras_check_masks(mapper, out_graph, prefix);
 }
 
 void tp_keras_graph_deinit(tp_keras_graph *graph)
 {
     for (size_t i = 0; i < graph->calls.count; i++)
-        tp_keras_refs_deinit(&graph->calls.items[i].inputs);
+        tp_keras_refs_deinit(&graph->calls.items[i].inputs),
+            tp_keras_masks_deinit(&graph->calls.items[i].masks);
     tp_keras_calls_deinit(&graph->calls);
     tp_keras_rows_deinit(&graph->rows);
     tp_keras_refs_deinit(&graph->inputs);

@@ -50,11 +50,20 @@ typedef struct tp_keras_ref {
 
 TP_ARRAY_DEFINE(tp_keras_refs, tp_keras_ref)
 
+/* A mask that a call is given for one of its inputs. */
+typedef struct tp_keras_mask {
+    tp_keras_ref ref;
+    int32_t input;
+} tp_keras_mask;
+
+TP_ARRAY_DEFINE(tp_keras_masks, tp_keras_mask)
+
 /* One call of a layer. */
 typedef struct tp_keras_call {
     int32_t layer; /* index in the model's list of layers */
     int32_t node;
     tp_keras_refs inputs;
+    tp_keras_masks masks;
     const char *name; /* tpucl's, of its result; filled by the writer */
     bool is_needed;
 } tp_keras_call;
@@ -96,6 +105,13 @@ tpucl_status tp_keras_graph_read(tp_keras_mapper *mapper, const tp_json *config,
 void tp_keras_graph_deinit(tp_keras_graph *graph);
 /* The call that a reference means, or NULL. */
 tp_keras_call *tp_keras_graph_call(const tp_keras_graph *graph, const tp_keras_ref *ref);
+
+/* ---- masks: map_mask.c ---- */
+/* A finding for each call with a mask that does not come with its input anyway. */
+tpucl_status tp_keras_check_masks(tp_keras_mapper *mapper, const tp_keras_graph *graph,
+                                  const char *prefix) TPUCL_MUST_CHECK;
+/* Whether layers of this class hand on the mask of their first input. */
+bool tp_keras_passes_mask(const char *class_name);
 
 /* ---- one layer: map_layer.c ---- */
 /* "type" and the arguments as members of the object that is open. `name` is for findings. */

@@ -35,6 +35,12 @@ static const tp_layer_arg *find_argument(const tp_layer_type *type, const char *
     return NULL;
 }
 
+bool tp_keras_passes_mask(const char *class_name)
+{
+    const tp_layer_type *type = find(class_name);
+    return type && type->mask != TP_LAYER_MASK_STOPS;
+}
+
 bool tp_keras_null_counts(const char *type, const char *argument)
 {
     const tp_layer_type *found = find(type);

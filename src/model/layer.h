@@ -88,6 +88,7 @@ typedef struct tp_layer_context {
 typedef enum tp_layer_mask {
     TP_LAYER_MASK_STOPS,  /* Keras: supports_masking is false */
     TP_LAYER_MASK_PASSES, /* every output has the first input's mask */
+    TP_LAYER_MASK_OWN,    /* `build` says what masks the outputs have */
 } tp_layer_mask;
 
 struct tp_layer_type {

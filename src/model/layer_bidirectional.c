@@ -183,4 +183,5 @@ const tp_layer_type tp_layer_bidirectional = {.name = "Bidirectional",
                                               .args_bytes = sizeof(bidirectional_args),
                                               .max_inputs = 1 + 2 * TP_RNN_MAX_STATES,
                                               .infer = infer,
+                                              .mask = TP_LAYER_MASK_OWN,
                                               .build = build};

@@ -69,4 +69,5 @@ const tp_layer_type tp_layer_embedding = {.name = "Embedding",
                                           .keeps_input_dtype = true,
                                           .set_defaults = set_defaults,
                                           .infer = infer,
+                                          .mask = TP_LAYER_MASK_OWN,
                                           .build = build};

@@ -208,6 +208,7 @@ static void build_concatenate(tp_layer_context *context, const tp_layer *layer,
                                          .min_inputs = least,                                      \
                                          .max_inputs = most,                                       \
                                          .infer = infer_merge,                                     \
+                                         .mask = TP_LAYER_MASK_OWN,                                \
                                          .build = build_##id};
 DEFINE_TYPE(add, "Add", 2, TP_LAYER_ANY_INPUTS)
 DEFINE_TYPE(subtract, "Subtract", 2, 2)
@@ -225,4 +226,5 @@ const tp_layer_type tp_layer_concatenate = {.name = "Concatenate",
                                             .max_inputs = TP_LAYER_ANY_INPUTS,
                                             .set_defaults = set_concatenate_defaults,
                                             .infer = infer_concatenate,
+                                            .mask = TP_LAYER_MASK_OWN,
                                             .build = build_concatenate};

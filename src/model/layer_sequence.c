@@ -139,6 +139,7 @@ const tp_layer_type tp_layer_masking = {.name = "Masking",
                                         .arguments = masking_arguments,
                                         .args_bytes = sizeof(masking_args),
                                         .infer = infer_masking,
+                                        .mask = TP_LAYER_MASK_OWN,
                                         .build = build_masking};
 const tp_layer_type tp_layer_activity_regularization = {.name = "ActivityRegularization",
                                                         .snake = "activity_regularization",

@@ -198,6 +198,17 @@ def pure():
     return model
 
 
+def masked():
+    """Masks that go from layer to layer: the file has them as arguments of calls, made by functions."""
+    a, b = keras.Input((6,), dtype="int32", name="a"), keras.Input((6,), dtype="int32", name="b")
+    x = L.Add()([L.Embedding(11, 4, mask_zero=True)(a), L.Embedding(11, 4, mask_zero=True)(b)])
+    x = L.GRU(3, return_sequences=True)(L.MultiHeadAttention(2, 2)(x, x))
+    y = keras.Input((6, 3), name="y")
+    z = L.Bidirectional(L.LSTM(2, return_sequences=True))(L.Masking(0.25)(y))
+    z = L.GlobalAveragePooling1D()(L.LayerNormalization()(z))
+    return keras.Model([a, b, y], L.Concatenate()([L.SimpleRNN(3)(x), z]), name="masked")
+
+
 if TEXT:
     save_json(problems(), "problems")
     sys.exit()
@@ -208,7 +219,7 @@ else:
               (conv, "conv", ["deflated"]), (lstm, "lstm", ["keras"]), (bidirectional, "sequence", ["deflated"]),
               (functions, "functions", ["deflated"]), (translator, "translator", ["deflated"]),
               (custom, "custom", ["json"]), (small_half, "half", ["weights"]),
-              (pure, "pure", ["deflated"])]
+              (pure, "pure", ["deflated"]), (masked, "masked", ["deflated"])]
 os.makedirs(HERE, exist_ok=True)
 chosen = [name for name in sys.argv[1:] if name != "--old"]
 file = os.path.join(HERE, "old_predictions.json" if OLD else "predictions.json")

@@ -10,7 +10,7 @@ python=${TPUCL_PEERS_PYTHON:-python3}
     echo "no Keras: $(tail -1 import-error)"
     exit 77
 }
-golden=(mlp shared conv lstm sequence functions translator pure old_shared old_mlp old_lstm)
+golden=(mlp shared conv lstm sequence functions translator masked pure old_shared old_mlp old_lstm)
 read -ra live <<<"${PEERS_MODELS:-resnet50 unet encoder lstm_text mobile causal}" # made by Keras now
 current='models made by Keras'
 "$python" "$TPUCL_SOURCE/tests/peers/make_keras.py" "${live[@]}" >out 2>err

@@ -126,6 +126,7 @@ Test(keras_import, functions_and_arguments_of_calls)
 {
     check(GOLDEN "functions.keras", NULL, GOLDEN "predictions.json", "functions");
     check(GOLDEN "translator.keras", NULL, GOLDEN "predictions.json", "translator");
+    check(GOLDEN "masked.keras", NULL, GOLDEN "predictions.json", "masked");
 }
 
 /* Policies of layers. Results of four bf16 layers, each rounded once here and up to three times in Keras (product,

@@ -154,3 +154,18 @@ Test(keras_map_call, attention_that_is_causal_in_one_call_alone)
     expect_finding("keras.layers", "MultiHeadAttention", "", both, "no-such-argument",
                    "use_causal_mask and without");
 }
+
+/* tests/golden/keras/masked.keras has the masks that come with the inputs anyway. */
+Test(keras_map_call, masks_that_nothing_makes)
+{
+    static const char part[] = "a mask that its input does not come with";
+    expect_finding("keras.layers", "LSTM", ",\"units\":2", CALL("\"mask\":" TENSOR),
+                   "no-such-argument", part);
+    expect_finding("keras.layers", "MultiHeadAttention", "", CALL("\"key_mask\":" TENSOR),
+                   "no-such-argument", part);
+    expect_finding("keras.layers", "LSTM", ",\"units\":2", CALL("\"mask\":[" TENSOR ",null]"),
+                   "no-such-argument", part);
+    expect_finding("keras.layers", "LSTM", ",\"units\":2", CALL("\"mask\":3"), "no-such-argument",
+                   "mask = ");
+    expect_finding("keras.layers", "LSTM", ",\"units\":2", CALL("\"mask\":null"), NULL, "LSTM");
+}
