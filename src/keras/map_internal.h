@@ -75,11 +75,8 @@ typedef struct tp_keras_row {
     const char *file_name; /* as other layers call it */
     const char *name;      /* tpucl's: no '/' in it */
     bool is_input, is_model, is_op;
-    bool
-        is_causal; /* an attention that was called with use_causal_mask, an argument of the layer here */
+    bool is_causal; /* called with use_causal_mask, which is an argument of the layer here */
     int32_t first_call, call_count;
-    int64_t
-        first_node; /* what the first of its calls is called in references: 0, or 1 for nested models */
     int32_t nested_first,
         nested_count;   /* of a model: its layers in mapper->layers, while writing */
     int32_t definition; /* the call that stands for it in the result; -1 before that */
@@ -103,7 +100,7 @@ typedef struct tp_keras_graph {
 tpucl_status tp_keras_graph_read(tp_keras_mapper *mapper, const tp_json *config, const char *prefix,
                                  tp_keras_graph *out_graph) TPUCL_MUST_CHECK;
 void tp_keras_graph_deinit(tp_keras_graph *graph);
-/* The call that a reference means, or NULL. */
+/* The call that a reference means, or NULL; in map_order.c. */
 tp_keras_call *tp_keras_graph_call(const tp_keras_graph *graph, const tp_keras_ref *ref);
 
 /* ---- masks: map_mask.c ---- */
@@ -113,10 +110,27 @@ tpucl_status tp_keras_check_masks(tp_keras_mapper *mapper, const tp_keras_graph 
 /* Whether layers of this class hand on the mask of their first input. */
 bool tp_keras_passes_mask(const char *class_name);
 
+/* ---- calls: map_call.c ---- */
+/* TPUCL_INVALID_CONFIG with where `value` stands and what was expected there. */
+tpucl_status tp_keras_malformed(const tp_json *value, const char *expected) TPUCL_MUST_CHECK;
+/* input_layers and output_layers: one reference, a list of them, or an object of them; and lists in lists.
+ * `depth`: 0 but for the function itself. */
+tpucl_status tp_keras_read_ends(const tp_json *value, int depth,
+                                tp_keras_refs *refs) TPUCL_MUST_CHECK;
+/* One element of inbound_nodes: what the call takes goes to `call`, what it says of the layer to `row`; arguments
+ * without an equal become findings under `name`. */
+tpucl_status tp_keras_read_call(tp_keras_mapper *mapper, tp_keras_row *row, const char *name,
+                                const tp_json *node, tp_keras_call *call) TPUCL_MUST_CHECK;
+
+/* ---- order of calls: map_order.c ---- */
+/* Fills order and is_needed. Afterwards node numbers of nested models count from 0, as all others do. */
+tpucl_status tp_keras_graph_order(tp_keras_mapper *mapper, tp_keras_graph *graph) TPUCL_MUST_CHECK;
+
 /* ---- one layer: map_layer.c ---- */
 /* "type" and the arguments as members of the object that is open. `name` is for findings. */
 tpucl_status tp_keras_write_layer(tp_keras_mapper *mapper, const tp_keras_row *row,
                                   const char *name, tp_json_writer *writer) TPUCL_MUST_CHECK;
+
 /* ---- classes: map_class.c ---- */
 /* tpucl's name of the class. */
 const char *tp_keras_type(const tp_keras_row *row);
