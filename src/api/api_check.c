@@ -170,6 +170,17 @@ static void write_state(tp_json_writer *writer, const tp_check_states *states)
     tp_json_end_object(writer);
 }
 
+void tp_api_write_finding(tp_json_writer *writer, const tpucl_finding *finding)
+{
+    tp_json_begin_object(writer);
+    tp_json_put_string(writer, "severity", finding->severity);
+    tp_json_put_string(writer, "rule", finding->rule);
+    tp_json_put_string(writer, "where", finding->where);
+    tp_json_put_string(writer, "text", finding->text);
+    tp_json_put_string(writer, "remedy", finding->remedy);
+    tp_json_end_object(writer);
+}
+
 tpucl_status tpucl_check_report_json(const tpucl_check_report *report, char **out_text)
 {
     TP_API_NEED(report);
@@ -192,15 +203,8 @@ tpucl_status tpucl_check_report_json(const tpucl_check_report *report, char **ou
     tp_json_key(&writer, "findings");
     tp_json_begin_array(&writer);
     tpucl_finding finding;
-    for (int32_t i = 0; (finding = tpucl_check_report_finding(report, i)).text; i++) {
-        tp_json_begin_object(&writer);
-        tp_json_put_string(&writer, "severity", finding.severity);
-        tp_json_put_string(&writer, "rule", finding.rule);
-        tp_json_put_string(&writer, "where", finding.where);
-        tp_json_put_string(&writer, "text", finding.text);
-        tp_json_put_string(&writer, "remedy", finding.remedy);
-        tp_json_end_object(&writer);
-    }
+    for (int32_t i = 0; (finding = tpucl_check_report_finding(report, i)).text; i++)
+        tp_api_write_finding(&writer, &finding);
     tp_json_end_array(&writer);
     write_state(&writer, &report->report->states);
     tp_json_end_object(&writer);

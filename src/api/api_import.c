@@ -143,15 +143,8 @@ tpucl_status tpucl_import_json(const tpucl_import *import, char **out_text)
     tp_json_end_array(&writer);
     tp_json_key(&writer, "findings");
     tp_json_begin_array(&writer);
-    for (int32_t i = 0; (finding = tpucl_import_finding(import, i)).text; i++) {
-        tp_json_begin_object(&writer);
-        tp_json_put_string(&writer, "severity", finding.severity);
-        tp_json_put_string(&writer, "rule", finding.rule);
-        tp_json_put_string(&writer, "where", finding.where);
-        tp_json_put_string(&writer, "text", finding.text);
-        tp_json_put_string(&writer, "remedy", finding.remedy);
-        tp_json_end_object(&writer);
-    }
+    for (int32_t i = 0; (finding = tpucl_import_finding(import, i)).text; i++)
+        tp_api_write_finding(&writer, &finding);
     tp_json_end_array(&writer);
     tp_json_end_object(&writer);
     return tp_json_writer_finish(&writer, out_text);

@@ -104,7 +104,7 @@ void tpucl_verify_report_destroy(tpucl_verify_report *report)
 
 const tpucl_verify_summary *tpucl_verify_report_summary(const tpucl_verify_report *report)
 {
-    return &report->summary;
+    return report ? &report->summary : NULL;
 }
 
 tpucl_verify_check tpucl_verify_report_check(const tpucl_verify_report *report, int32_t index)

@@ -5,6 +5,7 @@
 #define TP_API_HANDLES_H
 
 #include <string.h>
+#include <tpucl/tools.h>
 #include <tpucl/tpucl.h>
 #include "core/json_write.h"
 #include "core/status.h"
@@ -33,5 +34,7 @@ void tp_api_device_info(const char *selector, const tp_device_caps *caps, bool u
                         const char *reason, tpucl_device_info *out_info);
 /* One element of "devices" in docs/json.md. */
 void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info);
+/* One element of "findings" there. */
+void tp_api_write_finding(tp_json_writer *writer, const tpucl_finding *finding);
 
 #endif
