@@ -140,8 +140,8 @@ static void bench_square(tp_device *device, const options *o)
         const int size = sizes[s], repeats = size <= 256 ? 20 : 1;
         const size_t count = (size_t)size * (size_t)size;
         tp_mxu_problem bf16, f32, library;
-        tp_product_dot(TP_MXU_DEFAULT, size, size, size, &bf16);
-        tp_product_dot(TP_MXU_F32, size, size, size, &f32);
+        tp_product_dot(TP_PRECISION_DEFAULT, size, size, size, &bf16);
+        tp_product_dot(TP_PRECISION_F32, size, size, size, &f32);
         library = f32;
         library.is_fast_math = true;
         tp_product_timer *timers[3] = {
@@ -226,7 +226,7 @@ static void bench_small(tp_device *device, const options *o)
     print_row_head("small products, eight cores in a wave, bf16");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tp_mxu_problem p;
-        tp_product_dot(TP_MXU_DEFAULT, rows[i].m, rows[i].n, rows[i].k, &p);
+        tp_product_dot(TP_PRECISION_DEFAULT, rows[i].m, rows[i].n, rows[i].k, &p);
         p.b.is_replicated = rows[i].kind != 'w';
         if (rows[i].kind == 'w') {
             p.a.stride_outer = 1;

@@ -69,7 +69,7 @@ static tpucl_status run_openblas(void *user)
 
 /* ---- preparing ---- */
 
-static tpucl_status prepare_own(gemm *g, tp_mxu_precision precision, tp_product_timer **out_timer)
+static tpucl_status prepare_own(gemm *g, tp_precision precision, tp_product_timer **out_timer)
 {
     tp_mxu_problem problem;
     tp_product_dot(precision, g->size, g->size, g->size, &problem);
@@ -95,8 +95,8 @@ static tpucl_status prepare(gemm *g, tp_bench_side *sides, int32_t *out_count)
     g->b = TP_NEW_ARRAY(float, count);
     g->c = TP_NEW_ARRAY(float, count);
     if (!g->a || !g->b || !g->c) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(prepare_own(g, TP_MXU_DEFAULT, &g->bf16));
-    TP_TRY(prepare_own(g, TP_MXU_F32, &g->f32));
+    TP_TRY(prepare_own(g, TP_PRECISION_DEFAULT, &g->bf16));
+    TP_TRY(prepare_own(g, TP_PRECISION_F32, &g->f32));
     TP_TRY(tp_product_timer_operands(g->f32, g->a, g->b));
     sides[n++] = (tp_bench_side){.name = "tpucl bf16",
                                  .run = run_own,

@@ -54,20 +54,6 @@ tpucl_status tp_fusion_product_size(const tp_fusion *fusion, tp_node_id id, int6
     return TPUCL_OK;
 }
 
-static tp_mxu_precision mxu_precision(tp_precision precision)
-{
-    switch (precision) {
-    case TP_PRECISION_HIGH:
-        return TP_MXU_HIGH;
-    case TP_PRECISION_HIGHEST:
-        return TP_MXU_HIGHEST;
-    case TP_PRECISION_F32:
-        return TP_MXU_F32;
-    default:
-        return TP_MXU_DEFAULT;
-    }
-}
-
 static bool is_once_per_device(tp_space space)
 {
     return space == TP_SPACE_REPLICATED || space == TP_SPACE_VARIABLE ||
@@ -106,7 +92,7 @@ static tpucl_status fill_problem(tp_lowering *l, const tp_cluster *cluster, tp_m
         tp_dot_geometry g;
         TP_TRY(read_dot(fusion, node, &g));
         p->kind = TP_MXU_DOT;
-        p->precision = mxu_precision(g.precision);
+        p->precision = g.precision;
         p->batch = g.batch;
         p->m = g.m;
         p->n = g.n;
@@ -118,7 +104,7 @@ static tpucl_status fill_problem(tp_lowering *l, const tp_cluster *cluster, tp_m
     static const tp_mxu_kind kinds[] = {TP_MXU_CONV, TP_MXU_CONV_INPUT_GRAD,
                                         TP_MXU_CONV_FILTER_GRAD};
     p->kind = kinds[conv_kind(node)];
-    p->precision = mxu_precision(g.precision);
+    p->precision = g.precision;
     p->batch = 1;
     p->m = g.m;
     p->n = g.n;

@@ -27,6 +27,7 @@
 #include "core/status.h"
 #include "kernel/launch.h"
 #include "num/dtype.h"
+#include "num/mxu.h"
 #include "topo/device_caps.h"
 
 typedef enum tp_mxu_kind {
@@ -35,15 +36,6 @@ typedef enum tp_mxu_kind {
     TP_MXU_CONV_INPUT_GRAD,
     TP_MXU_CONV_FILTER_GRAD
 } tp_mxu_kind;
-
-/* How operands become what the MXU multiplies. DEFAULT, HIGH, HIGHEST: 1, 3, 6 bf16 passes. F32: no
- * rounding, every multiply-add an fma (the float32 policy). */
-typedef enum tp_mxu_precision {
-    TP_MXU_DEFAULT,
-    TP_MXU_HIGH,
-    TP_MXU_HIGHEST,
-    TP_MXU_F32
-} tp_mxu_precision;
 
 typedef struct tp_mxu_operand {
     /* TP_BF16 or TP_F32 as stored; f32 is rounded on the way in unless precision is F32 */
@@ -85,7 +77,7 @@ typedef struct tp_mxu_epilogue {
 
 typedef struct tp_mxu_problem {
     tp_mxu_kind kind;
-    tp_mxu_precision precision;
+    tp_precision precision;
     int64_t batch, m, n, k; /* batch counts within one core */
     tp_mxu_operand a, b;
     tp_mxu_conv conv;     /* for the CONV kinds */

@@ -238,12 +238,6 @@ static int64_t index_b(const tp_mxu_problem *p, int64_t z, int64_t k, int64_t n)
 tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, const void *b,
                                 void *out_c)
 {
-    static const tp_precision precisions[] = {
-        [TP_MXU_DEFAULT] = TP_PRECISION_DEFAULT,
-        [TP_MXU_HIGH] = TP_PRECISION_HIGH,
-        [TP_MXU_HIGHEST] = TP_PRECISION_HIGHEST,
-        [TP_MXU_F32] = TP_PRECISION_F32,
-    };
     const bool is_dot = problem->kind == TP_MXU_DOT;
     const int64_t parts = is_dot ? problem->batch : tp_mxu_groups(&problem->conv);
     const int64_t m = problem->m, n = is_dot ? problem->n : problem->n / parts, k = problem->k;
@@ -262,10 +256,8 @@ tpucl_status tp_mxu_case_expect(const tp_mxu_problem *problem, const void *a, co
             gather_patches(problem, a, z, dense_a);
         for (int64_t i = 0; i < k * n; i++)
             dense_b[i] = element(&problem->b, b, index_b(problem, z, i / n, i % n));
-        TP_TRY_GOTO(
-            status,
-            tp_mxu_matmul(precisions[problem->precision], m, n, k, dense_a, dense_b, dense_c),
-            done);
+        TP_TRY_GOTO(status, tp_mxu_matmul(problem->precision, m, n, k, dense_a, dense_b, dense_c),
+                    done);
         for (int64_t i = 0; i < m * n; i++) {
             const int64_t at = is_dot ? z * m * n + i : i / n * problem->n + z * n + i % n;
             if (problem->c_dtype == TP_BF16)

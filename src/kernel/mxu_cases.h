@@ -36,7 +36,7 @@ typedef enum tp_mxu_layout {
 typedef struct tp_mxu_case {
     const char *name;
     tp_mxu_kind kind;
-    tp_mxu_precision precision;
+    tp_precision precision;
     tp_dtype a_dtype, b_dtype, c_dtype;
     int64_t batch, m, n, k; /* batch 0: 1; those of a convolution follow from its geometry */
     tp_mxu_layout a_layout, b_layout;

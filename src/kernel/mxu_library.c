@@ -16,7 +16,7 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
 #endif
     if (!problem->is_fast_math)
         *out_reason = "CLBlast has its own order of summation, only fast math may use it";
-    else if (problem->precision != TP_MXU_F32)
+    else if (problem->precision != TP_PRECISION_F32)
         *out_reason = "CLBlast multiplies f32, the product is to round to bf16";
     else if (a->dtype != TP_F32 || b->dtype != TP_F32 || problem->c_dtype != TP_F32)
         *out_reason = "CLBlast takes and gives f32 only";

@@ -14,7 +14,7 @@ static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
 static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
 {
     const tp_mxu_problem *problem = builder->problem;
-    if (problem->precision == TP_MXU_F32) {
+    if (problem->precision == TP_PRECISION_F32) {
         *out_reason = "f32 operands do not fit into pairs of bf16";
         return TPUCL_OK;
     }

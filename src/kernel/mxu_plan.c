@@ -7,27 +7,18 @@
 
 int64_t tp_mxu_passes(const tp_mxu_problem *problem)
 {
-    switch (problem->precision) {
-    case TP_MXU_HIGH:
-        return 3;
-    case TP_MXU_HIGHEST:
-        return 6;
-    case TP_MXU_DEFAULT:
-    case TP_MXU_F32:
-    default:
-        return 1;
-    }
+    return tp_precision_passes(problem->precision);
 }
 
 int64_t tp_mxu_parts(const tp_mxu_problem *problem)
 {
     switch (problem->precision) {
-    case TP_MXU_HIGH:
+    case TP_PRECISION_HIGH:
         return 2;
-    case TP_MXU_HIGHEST:
+    case TP_PRECISION_HIGHEST:
         return 3;
-    case TP_MXU_DEFAULT:
-    case TP_MXU_F32:
+    case TP_PRECISION_DEFAULT:
+    case TP_PRECISION_F32:
     default:
         return 1;
     }

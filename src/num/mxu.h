@@ -4,12 +4,14 @@
  * the others added in rising order), blocks combined by the balanced tree, result flushed.
  *
  * Precision is in how often the product is run and on what:
- *   default   once, operands rounded to bf16
- *   high      operands split in bf16 parts a0 + a1; p(a1,b0), + p(a0,b1), + p(a0,b0)
- *   highest   parts a0 + a1 + a2; p(a2,b0), + p(a1,b1), + p(a0,b2), + p(a1,b0), + p(a0,b1), +
- * p(a0,b0) f32       once, operands as they are (policy float32) p is the complete product above;
- * the sums between them are single f32 additions, and the last one is flushed. A part is the bf16
- * nearest to what the parts before it left over.
+ *
+ * - default: once, operands rounded to bf16
+ * - high: operands split in bf16 parts a0 + a1; p(a1,b0), + p(a0,b1), + p(a0,b0)
+ * - highest: parts a0 + a1 + a2; p(a2,b0), + p(a1,b1), + p(a0,b2), + p(a1,b0), + p(a0,b1), + p(a0,b0)
+ * - f32: once, operands as they are (policy float32)
+ *
+ * Here p is the complete product above; the sums between them are single f32 additions, and the last one is
+ * flushed. A part is the bf16 nearest to what the parts before it left over.
  */
 #ifndef TP_NUM_MXU_H
 #define TP_NUM_MXU_H
@@ -23,6 +25,8 @@
 #define TP_MXU_BLOCK_CHUNKS 64
 #define TP_MXU_BLOCK (TP_MXU_CHUNK * TP_MXU_BLOCK_CHUNKS)
 
+/* How operands become what the MXU multiplies. DEFAULT, HIGH, HIGHEST: 1, 3, 6 passes over bf16 parts. F32: no
+ * rounding, every multiply-add an fma (the float32 policy). */
 typedef enum tp_precision {
     TP_PRECISION_DEFAULT,
     TP_PRECISION_HIGH,

@@ -19,10 +19,10 @@ struct tp_product_timer {
     tp_plan_run *run;
 };
 
-void tp_product_dot(tp_mxu_precision precision, int64_t m, int64_t n, int64_t k,
+void tp_product_dot(tp_precision precision, int64_t m, int64_t n, int64_t k,
                     tp_mxu_problem *out_problem)
 {
-    const tp_dtype dtype = precision == TP_MXU_F32 ? TP_F32 : TP_BF16;
+    const tp_dtype dtype = precision == TP_PRECISION_F32 ? TP_F32 : TP_BF16;
     *out_problem = (tp_mxu_problem){
         .kind = TP_MXU_DOT,
         .precision = precision,

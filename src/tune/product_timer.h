@@ -12,7 +12,7 @@ typedef struct tp_product_timer tp_product_timer;
 
 /* Dense problems to time. `precision` F32 takes and gives f32, the others take bf16 and give
  * f32. */
-void tp_product_dot(tp_mxu_precision precision, int64_t m, int64_t n, int64_t k,
+void tp_product_dot(tp_precision precision, int64_t m, int64_t n, int64_t k,
                     tp_mxu_problem *out_problem);
 
 /* Plans `problem` (its epilogue is set here: a plain one; tensors and label too) with `variant`, or

@@ -51,12 +51,6 @@ static const char *kind_name(tp_mxu_kind kind)
     }
 }
 
-static const char *precision_name(tp_mxu_precision precision)
-{
-    static const char *const names[] = {"default", "high", "highest", "f32"};
-    return names[precision];
-}
-
 /* Sources as they are used: TPUCL_KERNEL_DIR may stand in for what is embedded. */
 static tpucl_status hash_everything(const tp_device *device, char out_hex[TP_SHA256_HEX_BYTES])
 {
@@ -217,7 +211,7 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
     tp_verdicts *verdicts = user;
     verdict entry = {0};
     snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
-             precision_name(problem->precision));
+             tp_precision_name(problem->precision));
     const verdict *known = find(verdicts, entry.key);
     if (known) return known->is_allowed;
     if (verdicts->progress) verdicts->progress(verdicts->user, variant, kind_name(problem->kind));

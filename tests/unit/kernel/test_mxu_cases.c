@@ -50,7 +50,7 @@ static void expect(tp_mxu_kind kind, int64_t m, int64_t k, const float *a, const
     float c[9] = {0};
     const tp_mxu_problem problem = {
         .kind = kind,
-        .precision = TP_MXU_F32,
+        .precision = TP_PRECISION_F32,
         .batch = 1,
         .m = m,
         .n = 1,
@@ -89,7 +89,7 @@ Test(mxu_cases, groups_by_hand)
         gradients[2 * i + 1] = 2 * dy[i];
     }
     tp_mxu_problem problem = {.kind = TP_MXU_CONV,
-                              .precision = TP_MXU_F32,
+                              .precision = TP_PRECISION_F32,
                               .batch = 1,
                               .m = 4,
                               .n = 2,

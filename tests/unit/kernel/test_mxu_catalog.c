@@ -133,10 +133,10 @@ Test(mxu_catalog, equal_packing_has_equal_keys)
     problem.m = 1000;
     create(&cpu, NULL);
     cr_assert_str_eq(plan.scratch[0].pack_key, key);
-    problem.precision = TP_MXU_HIGH;
+    problem.precision = TP_PRECISION_HIGH;
     create(&cpu, NULL);
     cr_assert_str_neq(plan.scratch[0].pack_key, key);
-    problem.precision = TP_MXU_DEFAULT;
+    problem.precision = TP_PRECISION_DEFAULT;
     problem.b.stride_outer = 784;
     problem.b.stride_inner = 1;
     create(&cpu, NULL);
@@ -167,7 +167,7 @@ Test(mxu_catalog, tiny_products_are_not_packed)
 Test(mxu_catalog, long_k_is_split_and_combined)
 {
     problem.k = 20000;
-    problem.precision = TP_MXU_HIGHEST;
+    problem.precision = TP_PRECISION_HIGHEST;
     create(&cpu, NULL);
     cr_assert(plan.launch_count == 3 && plan.scratch_count == 2);
     cr_assert(plan.scratch[1].bytes == 18ull * 128 * 512 * 4 && plan.scratch[1].is_per_core);
@@ -224,7 +224,7 @@ Test(mxu_catalog, forced_variants_ignore_preferences_only)
 Test(mxu_catalog, fast_f32_goes_to_the_library)
 {
     problem.is_fast_math = true;
-    problem.precision = TP_MXU_F32;
+    problem.precision = TP_PRECISION_F32;
     problem.a.dtype = problem.b.dtype = TP_F32;
     create(&cpu, NULL);
     cr_assert_str_eq(plan.variant, "clblast_sgemm");
