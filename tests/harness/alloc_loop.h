@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lets every allocation of an operation fail in turn, and watches that nothing leaks, that a failure has a
- * message, and that the operation still works afterwards. alloc_loop_run() lets all fail from one on, as when
- * memory is short; alloc_loop_run_single() lets one alone fail, which shows failures that nobody looks at. */
+ * message, and that the operation still works afterwards: once with all failing from one on, as when memory is
+ * short, and once with one alone, which shows failures that nobody looks at. */
 #ifndef TP_TESTS_HARNESS_ALLOC_LOOP_H
 #define TP_TESTS_HARNESS_ALLOC_LOOP_H
 
@@ -11,8 +11,8 @@
 
 static _Atomic int64_t alloc_loop_live; /* allocations that were not released yet */
 
-static _Atomic int64_t alloc_loop_until_refusal =
-    -1; /* allocations before one is refused; negative: none */
+/* Allocations before one is refused; negative: none is. */
+static _Atomic int64_t alloc_loop_until_refusal = -1;
 
 static inline void *alloc_loop_allocate(void *user, size_t bytes, size_t alignment)
 {
@@ -32,11 +32,8 @@ static inline void alloc_loop_release(void *user, void *ptr)
     free(ptr);
 }
 
-/* `run` does the whole operation and cleans up after itself; it must succeed when memory does. */
-static inline void alloc_loop_run(tpucl_status (*run)(void *user), void *user)
+static inline void alloc_loop_all_from_one_on(tpucl_status (*run)(void *user), void *user)
 {
-    const tp_allocator counting = {alloc_loop_allocate, alloc_loop_release, NULL};
-    tp_alloc_set_allocator(&counting);
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
     int64_t n = 0;
     for (; status != TPUCL_OK && n < 100000; n++) {
@@ -53,14 +50,10 @@ static inline void alloc_loop_run(tpucl_status (*run)(void *user), void *user)
     }
     cr_assert_eq(status, TPUCL_OK);
     cr_assert_gt(n, 0, "the operation allocates nothing, so this test shows nothing");
-    tp_alloc_set_allocator(NULL);
 }
 
-/* The same with one failing allocation at a time: the operation must not succeed without it. */
-static inline void alloc_loop_run_single(tpucl_status (*run)(void *user), void *user)
+static inline void alloc_loop_one_alone(tpucl_status (*run)(void *user), void *user)
 {
-    const tp_allocator counting = {alloc_loop_allocate, alloc_loop_release, NULL};
-    tp_alloc_set_allocator(&counting);
     int64_t n = 0;
     for (bool was_refused = true; was_refused && n < 100000; n++) {
         tp_error_clear();
@@ -73,7 +66,15 @@ static inline void alloc_loop_run_single(tpucl_status (*run)(void *user), void *
         cr_assert_eq(status, was_refused ? TPUCL_OUT_OF_MEMORY : TPUCL_OK,
                      "allocation %d failed alone: status %s", (int)n, tpucl_status_name(status));
     }
-    cr_assert_gt(n, 1, "the operation allocates nothing, so this test shows nothing");
+}
+
+/* `run` does the whole operation and cleans up after itself; it must succeed when memory does, and only then. */
+static inline void alloc_loop_run(tpucl_status (*run)(void *user), void *user)
+{
+    const tp_allocator counting = {alloc_loop_allocate, alloc_loop_release, NULL};
+    tp_alloc_set_allocator(&counting);
+    alloc_loop_all_from_one_on(run, user);
+    alloc_loop_one_alone(run, user);
     tp_alloc_set_allocator(NULL);
 }
 

@@ -227,5 +227,4 @@ Test(op_attention, every_allocation_may_fail)
 {
     attention_case one = attention_cases[0];
     alloc_loop_run(whole_life_of_attention, &one);
-    alloc_loop_run_single(whole_life_of_attention, &one);
 }
