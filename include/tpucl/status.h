@@ -41,8 +41,8 @@ typedef enum tpucl_status {
 /* What went wrong last on this thread. Fixed size: reporting "out of memory" needs no memory. */
 typedef struct tpucl_error {
     tpucl_status status;
-    int64_t
-        foreign_code;   /* cl_int, errno, ... of the component that failed; 0 when there is none */
+    /* cl_int, errno, ... of the component that failed; 0 when there is none */
+    int64_t foreign_code;
     char message[2048]; /* one sentence or several lines, no trailing full stop or newline */
     char trail
         [1024]; /* "function (file:line)" of each frame passed, innermost first, newline separated */

@@ -15,9 +15,9 @@ typedef struct tp_compile_options {
     const tp_mxu_allow *allow;       /* variants that may be used; NULL: all */
     uint64_t max_slab_segment_bytes; /* 0: caps->max_allocation_bytes */
     bool is_fast_math;               /* products may leave the contract */
-    const char
-        *dump_folder; /* graphs after each pass, clusters, program and kernels are written there;
-                                NULL: TPUCL_DUMP, if that is set */
+    /* graphs after each pass, clusters, program and kernels are written there; NULL: TPUCL_DUMP, if that
+     * is set */
+    const char *dump_folder;
 } tp_compile_options;
 
 /* The caller owns *out_program. The graph is not changed. TPUCL_UNSUPPORTED where an op has no lowering,

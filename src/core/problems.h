@@ -11,8 +11,8 @@ typedef struct tp_problems { /* zero-initialise */
     size_t count;
     size_t hidden; /* of these, how many did not fit into the text */
     size_t length;
-    bool
-        is_out_of_memory; /* one of them was that memory is out: the result's status then is, too */
+    /* one of them was that memory is out: the result's status then is, too */
+    bool is_out_of_memory;
     char text[1800];
 } tp_problems;
 

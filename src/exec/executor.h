@@ -31,8 +31,8 @@ typedef struct tp_loaded tp_loaded; /* a program, ready to run */
 
 typedef struct tp_executor_options {
     uint64_t seed;
-    const int32_t
-        *group_cores; /* group after group, each core once; NULL: one group of all cores */
+    /* group after group, each core once; NULL: one group of all cores */
+    const int32_t *group_cores;
     int32_t group_count;
     int32_t wave_cores;      /* most cores in a wave; 0: as many as memory allows */
     int32_t infeed_depth;    /* slots; 0: 3 */

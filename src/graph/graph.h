@@ -70,8 +70,8 @@ typedef struct tp_node {
     int32_t attr_count;
     tp_dtype dtype;
     tp_shape shape;
-    const char
-        *name; /* scope path for messages and traces: "dense_1/kernel"; never NULL, may be "" */
+    /* scope path for messages and traces: "dense_1/kernel"; never NULL, may be "" */
+    const char *name;
 } tp_node;
 
 /* What an optimizer keeps beside a weight. */

@@ -20,17 +20,17 @@
 typedef struct tp_index_dims {
     int64_t window[TP_MAX_RANK]; /* offset_dims / update_window_dims: dense dims that run through
                                          a slice, rising */
-    int64_t
-        collapsed[TP_MAX_RANK]; /* collapsed_slice_dims / inserted_window_dims: operand dims where
-                                         slices have size 1 that the dense tensor lacks, rising */
+    /* collapsed_slice_dims / inserted_window_dims: operand dims where slices have size 1 that the dense
+     * tensor lacks, rising */
+    int64_t collapsed[TP_MAX_RANK];
     int64_t batch[TP_MAX_RANK]; /* operand_batching_dims / input_batching_dims, rising */
-    int64_t
-        index_batch[TP_MAX_RANK]; /* start_indices_batching_dims / scatter_indices_batching_dims */
+    /* start_indices_batching_dims / scatter_indices_batching_dims */
+    int64_t index_batch[TP_MAX_RANK];
     int64_t map[TP_MAX_RANK]; /* start_index_map / scatter_dims_to_operand_dims: operand dim of each
                                  component of an index vector */
     int32_t window_count, collapsed_count, batch_count, map_count;
-    int64_t
-        vector_dim; /* index_vector_dim: of `indices`; their rank: the vectors have one component */
+    /* index_vector_dim: of `indices`; their rank: the vectors have one component */
+    int64_t vector_dim;
 } tp_index_dims;
 
 typedef struct tp_indexing {

@@ -64,8 +64,8 @@ typedef struct tp_library_gemm {
 typedef struct tp_launch {
     tp_launch_kind kind;
     const char *label; /* for listings and traces: "dense_1/dot_general mxu_register 14x32" */
-    const char
-        *source; /* OpenCL C with #include lines still in it; borrowed from the owner's arena */
+    /* OpenCL C with #include lines still in it; borrowed from the owner's arena */
+    const char *source;
     const char *options; /* "-DTILE_M=14 ...", may be "" */
     const char *entry;   /* kernel name in `source` */
     const tp_kernel_arg *args;

@@ -39,8 +39,8 @@ typedef struct tp_layer_type tp_layer_type;
 
 struct tp_layer {
     const tp_layer_type *type;
-    const char
-        *name;       /* unique in the model; that of a nested layer is unique in its wrapper only */
+    /* unique in the model; that of a nested layer is unique in its wrapper only */
+    const char *name;
     tp_arena *arena; /* the model's: for what infer keeps */
     void *args;      /* the type's struct */
     bool trainable;

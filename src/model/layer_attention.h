@@ -12,8 +12,8 @@ typedef struct tp_attention_view {
     bool is_causal;
     int64_t window; /* query i sees keys nearer than this; 0: all */
     double dropout; /* on the weights, when training; takes the next random stream of the layer */
-    tp_node_id
-        queries; /* pred [batch, queries]: those that count, the others see zeros; TP_NO_NODE: all */
+    /* pred [batch, queries]: those that count, the others see zeros; TP_NO_NODE: all */
+    tp_node_id queries;
     tp_node_id keys;  /* pred [batch, keys]: those that may be seen; TP_NO_NODE: all */
     tp_node_id pairs; /* pred [batch, queries, keys], likewise */
 } tp_attention_view;

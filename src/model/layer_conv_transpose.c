@@ -13,8 +13,8 @@
 
 typedef struct transpose_args {
     int64_t filters, output_padding[3]; /* below 0: none given */
-    tp_layer_windows
-        windows; /* of the convolution that it is the gradient of; out: the result's size */
+    /* of the convolution that it is the gradient of; out: the result's size */
+    tp_layer_windows windows;
     int32_t data_format, activation;
     bool use_bias;
     tp_initializer kernel_initializer, bias_initializer;

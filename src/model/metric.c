@@ -43,8 +43,8 @@ typedef struct metric_input {
     const tp_loss_input *loss;
     const tp_metric_options *options;
     tp_node_id result; /* f32 [batch, inner..., last]: probabilities, or numbers */
-    tp_node_id
-        label; /* f32 of the same shape; TP_NO_NODE when labels are sparse and no one asked */
+    /* f32 of the same shape; TP_NO_NODE when labels are sparse and no one asked */
+    tp_node_id label;
     tp_node_id weight; /* f32 [batch, inner...] */
 } metric_input;
 

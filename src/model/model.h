@@ -135,9 +135,9 @@ enum { TP_MODEL_MAX_INPUTS = 64 };
 
 typedef struct tp_model_options {
     tp_model_policy policy;
-    tp_precision
-        precision; /* of every product in layers that follow the policy; layers whose own dtype
-                               is float32 under another policy use TP_PRECISION_F32 */
+    /* of every product in layers that follow the policy; layers whose own dtype is float32 under another
+     * policy use TP_PRECISION_F32 */
+    tp_precision precision;
 } tp_model_options;
 
 typedef struct tp_model tp_model;

@@ -50,8 +50,8 @@ typedef struct tp_optim_config {
     double clipnorm, clipvalue, global_clipnorm; /* at most one; NaN or 0: not */
     tp_optim_clip_at clip_at;
     tp_dtype first_moment, second_moment; /* of slots: TP_F32 or TP_BF16 */
-    tp_dtype
-        gradients; /* TP_BF16: each core's part is rounded before the sum over cores, and the sum is */
+    /* TP_BF16: each core's part is rounded before the sum over cores, and the sum is */
+    tp_dtype gradients;
     bool rounds_stochastically; /* bf16 weights: see stochastic_round in docs/ops.md */
     bool use_ema;
     double ema_momentum;             /* 0 to 1 */

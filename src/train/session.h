@@ -29,15 +29,15 @@
 typedef struct tp_session tp_session;
 
 typedef struct tp_session_options {
-    tp_config
-        *config; /* read, not yet resolved; adopted (destroyed with the session, also on failure) */
+    /* read, not yet resolved; adopted (destroyed with the session, also on failure) */
+    tp_config *config;
     const char *selector; /* devices, as exec/placement.h; NULL: the topology's placement */
     int32_t split;        /* sub-devices of each; 0 or 1: whole */
     bool synchronous;
-    tp_source
-        *source;    /* trains on this instead of what the configuration names, and tests on nothing;
-                              adopted as `config` is. NULL: opens what is named */
-    bool plan_only; /* data, model and graphs only, no device: for tp_session_build_graphs */
+    /* trains on this instead of what the configuration names, and tests on nothing; adopted as `config`
+     * is. NULL: opens what is named */
+    tp_source *source;
+    bool plan_only;        /* data, model and graphs only, no device: for tp_session_build_graphs */
     const char *cache_dir; /* disk cache of compiled kernels; NULL: the default folder; "": none */
     tp_build_callback build_progress; /* may be NULL */
     void *build_user;

@@ -38,8 +38,8 @@ typedef struct tp_session_metric {
     int32_t output;         /* -1: the model has one */
     tp_metric_kind kind;
     tp_metric_options options;
-    const char
-        *sums; /* "loss_sum", "correct": a mean of that by "weight_sum"; NULL: the kind's parts */
+    /* "loss_sum", "correct": a mean of that by "weight_sum"; NULL: the kind's parts */
+    const char *sums;
     tp_metric_part parts[TP_METRIC_MAX_PARTS];
     int32_t part_count;
 } tp_session_metric;
