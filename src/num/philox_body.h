@@ -5,6 +5,7 @@
 
 /* Key increments: golden ratio, sqrt(3) - 1. */
 #undef TP_PHILOX_ROUND
+#undef TP_PHILOX_10_ROUNDS
 #define TP_PHILOX_ROUND                                                                            \
     {                                                                                              \
         const EM_UINT high0 = EM_MUL_HI(EM_U(0xd2511f53u), c0), low0 = c0 * 0xd2511f53u;           \
@@ -17,22 +18,16 @@
         k1 += 0xbb67ae85u;                                                                         \
     }
 
+/* Written out: a loop would keep compilers from vectorising the loop over elements around it. */
+#define TP_PHILOX_10_ROUNDS                                                                        \
+    TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND                \
+        TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND TP_PHILOX_ROUND
+
 /* One of the four words of Philox4x32-10 for the counter (c0, c1, c2, c3) and key (k0, k1). */
 static inline EM_UINT EM(philox_word)(EM_UINT c0, EM_UINT c1, EM_UINT c2, EM_UINT c3, tp_word k0,
                                       tp_word k1, EM_UINT lane)
 {
-    /* Written out: a loop would keep compilers from vectorising the loop over elements around it.
-     */
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
+    TP_PHILOX_10_ROUNDS
     const EM_UINT even = (lane & 2u) != 0u ? c2 : c0;
     const EM_UINT odd = (lane & 2u) != 0u ? c3 : c1;
     return (lane & 1u) != 0u ? odd : even;
@@ -43,16 +38,7 @@ static inline void EM(random_words)(tp_random_stream stream, EM_UINT block, EM_U
 {
     EM_UINT c0 = block, c1 = EM_U(stream.step), c2 = EM_U(stream.core), c3 = EM_U(stream.op);
     tp_word k0 = stream.seed_low, k1 = stream.seed_high;
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
-    TP_PHILOX_ROUND
+    TP_PHILOX_10_ROUNDS
     out_words[0] = c0;
     out_words[1] = c1;
     out_words[2] = c2;
