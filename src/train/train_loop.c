@@ -19,7 +19,8 @@ typedef struct loop {
     uint64_t epoch_begin_ns, excluded_ns; /* excluded: evaluation */
     int64_t epoch_steps, epoch_examples, total_examples;
     uint64_t begin_ns;
-    uint64_t input_ns, fill_ns;
+    uint64_t input_ns, fill_ns, read_ns; /* read_ns: until a step's results were there */
+    int64_t first_measured;       /* submitted before times counted: a first step builds kernels */
     tp_loaded_times times_before; /* of an earlier call */
     bool has_warned;
 } loop;
@@ -27,7 +28,9 @@ typedef struct loop {
 static tpucl_status read_one(loop *l)
 {
     tp_metric_sums step = {.values = l->epoch_sums.values}; /* metrics are of whole epochs only */
+    const uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(tp_metrics_add(l->session, &l->session->train, l->tickets[l->read % MAX_LAG], &step));
+    l->read_ns += tp_clock_now_ns() - begin_ns;
     l->read++;
     tp_metrics_add_sums(&l->epoch_sums, &step);
     l->latest = step;
@@ -51,6 +54,17 @@ static tpucl_status read_up_to(loop *l, int64_t count)
     return TPUCL_OK;
 }
 
+/* Times and rates are those of the steps from here on. */
+static void measure_from_now(loop *l)
+{
+    tp_loaded_get_times(l->session->train.loaded, &l->times_before);
+    l->input_ns = l->fill_ns = l->read_ns = 0;
+    l->first_measured = l->submitted;
+    l->total_examples = 0;
+    l->excluded_ns = 0;
+    l->begin_ns = tp_clock_now_ns();
+}
+
 static tpucl_status submit_batch(loop *l, const tp_batch *batch)
 {
     tp_session *session = l->session;
@@ -70,6 +84,7 @@ static tpucl_status submit_batch(loop *l, const tp_batch *batch)
     if (session->steps_done++ == 0) {
         TP_TRY(read_up_to(l, 1));
         session->first_step_seconds = 1e-9 * (double)(tp_clock_now_ns() - session->created_ns);
+        measure_from_now(l);
     }
     return TPUCL_OK;
 }
@@ -98,8 +113,10 @@ static void add_breakdown(loop *l, uint64_t total_ns)
     uint64_t waited_ns = times.wait_ns - before->wait_ns;
     uint64_t enqueue_ns = times.enqueue_ns - before->enqueue_ns;
     uint64_t reduce_ns = times.reduce_ns - before->reduce_ns;
-    tp_breakdown_add(&l->session->breakdown, (uint64_t)l->submitted, total_ns, l->input_ns,
-                     waited_ns + enqueue_ns - reduce_ns, l->fill_ns + reduce_ns);
+    const int64_t steps = l->submitted - l->first_measured;
+    if (steps > 0)
+        tp_breakdown_add(&l->session->breakdown, (uint64_t)steps, total_ns, l->input_ns,
+                         waited_ns + enqueue_ns + l->read_ns - reduce_ns, l->fill_ns + reduce_ns);
 }
 
 /* Reads what is outstanding, evaluates, and keeps the epoch's figures. */
