@@ -31,17 +31,32 @@ bool tp_config_given(const tp_config *config, const char *path)
 }
 
 /* Defaults are JSON in the table, so that they go through the same reader as everything else. */
-static tpucl_status read_defaults(tp_config *config, tp_problems *problems)
+static tpucl_status read_defaults(tp_config *config, const char *prefix, tp_problems *problems)
 {
     for (const tp_config_key *key = tp_config_keys; key->path; key++) {
-        if (!key->fallback) continue;
+        if (!key->fallback || strncmp(key->path, prefix, strlen(prefix)) != 0) continue;
         tp_json_document *document;
         TP_TRY(tp_json_parse(key->fallback, strlen(key->fallback), key->path, &document));
         tpucl_status status = tp_config_read_value(config, key, tp_json_root(document), problems);
         tp_json_destroy(document);
         if (status != TPUCL_OK) return status;
+        config->store->given[key - tp_config_keys] = false;
     }
     return TPUCL_OK;
+}
+
+/* An object that says which loss or optimizer it is comes in the place of the file's, whose other keys may belong
+ * to that one alone; without a name it changes keys of it. */
+static tpucl_status forget_group(tp_config *config, const char *path, const tp_json *value,
+                                 tp_problems *problems)
+{
+    char prefix[160];
+    const bool is_object = value->kind == TP_JSON_OBJECT;
+    snprintf(prefix, sizeof prefix, "%s.", path);
+    const int name = is_object ? tp_config_find_name_key(prefix) : -1;
+    if (name < 0 || !tp_json_member(value, tp_config_keys[name].path + strlen(prefix)))
+        return TPUCL_OK;
+    return read_defaults(config, prefix, problems);
 }
 
 /* Keeps the document when the model lives in it. */
@@ -90,7 +105,9 @@ static tpucl_status read_override(tp_config *config, const char *override, tp_pr
     tpucl_status status = tp_json_parse(value, strlen(value), name, &document);
     if (status == TPUCL_INVALID_CONFIG) status = parse_text(value, name, problems, &document);
     if (status != TPUCL_OK || !document) return status;
-    status = tp_config_read_path(config, path, tp_json_root(document), problems);
+    status = forget_group(config, path, tp_json_root(document), problems);
+    if (status == TPUCL_OK)
+        status = tp_config_read_path(config, path, tp_json_root(document), problems);
     keep_or_destroy(config, document);
     return status;
 }
@@ -257,7 +274,7 @@ static tpucl_status read_all(tp_config *config, tp_json_document *document,
 {
     tp_problems problems = {0};
     const tp_json *root = tp_json_root(document);
-    tpucl_status status = read_defaults(config, &problems);
+    tpucl_status status = read_defaults(config, "", &problems);
     if (status == TPUCL_OK &&
         tp_problems_add_failed(&problems, tp_json_expect(root, TP_JSON_OBJECT)))
         status = tp_config_read_object(config, "", root, &problems);

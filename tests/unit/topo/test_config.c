@@ -50,6 +50,21 @@ Test(config, defaults)
     tp_config_destroy(NULL);
 }
 
+/* With a name the whole object, without one its keys. */
+Test(config, an_object_with_a_name_replaces)
+{
+    static const char text[] =
+        "{\"model\": {\"layers\": []}, \"loss\": \"mean_squared_error\", \"optimizer\": "
+        "{\"name\": \"SGD\", \"momentum\": 0.5, \"learning_rate\": 0.25}}";
+    tp_config *config = expect(text, "optimizer={\"name\": \"Adam\", \"beta_1\": 0.5}");
+    cr_assert(!tp_config_given(config, "optimizer.momentum"));
+    cr_assert(config->optimizer.momentum == 0 && config->optimizer.beta_1 == 0.5);
+    tp_config_destroy(config);
+    config = expect(text, "optimizer={\"learning_rate\": 0.125}");
+    cr_assert(config->optimizer.momentum == 0.5 && config->optimizer.learning_rate == 0.125);
+    tp_config_destroy(config);
+}
+
 Test(config, file_then_overrides)
 {
     const char *const overrides[] = {"epochs=7", "optimizer.learning_rate=1e-2", "topology=v3-8",
