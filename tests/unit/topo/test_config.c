@@ -58,7 +58,7 @@ Test(config, an_object_with_a_name_replaces)
         "{\"name\": \"SGD\", \"momentum\": 0.5, \"learning_rate\": 0.25}}";
     tp_config *config = expect(text, "optimizer={\"name\": \"Adam\", \"beta_1\": 0.5}");
     cr_assert(!tp_config_given(config, "optimizer.momentum"));
-    cr_assert(config->optimizer.momentum == 0 && config->optimizer.beta_1 == 0.5);
+    cr_assert(isnan(config->optimizer.momentum) && config->optimizer.beta_1 == 0.5);
     tp_config_destroy(config);
     config = expect(text, "optimizer={\"learning_rate\": 0.125}");
     cr_assert(config->optimizer.momentum == 0.5 && config->optimizer.learning_rate == 0.125);
