@@ -24,17 +24,8 @@ static const tp_opt_row options[] = {
      .offset = offsetof(tp_run_values, state),
      .help = "list every variable with its kind, dtype and bytes: weights and what the optimizer "
              "keeps"},
-    {.name = "weights",
-     .kind = TP_OPT_TEXT,
-     .value = "FILE",
-     .complete = TP_COMPLETE_FILE,
-     .offset = offsetof(tp_run_values, weights),
-     .help = "of MODEL, when they are in a file of their own"},
-    {.name = "data",
-     .kind = TP_OPT_TEXT,
-     .value = "DATASET",
-     .offset = offsetof(tp_run_values, data),
-     .help = "as --set data.dataset=DATASET"},
+    TP_RUN_OPTION_WEIGHTS,
+    TP_RUN_OPTION_DATA,
     {.name = NULL},
 };
 

@@ -63,6 +63,19 @@ typedef struct tp_run_values {
         .help = "wait after every launch: slower, same bits; finds the launch that fails"          \
     }
 
+/* Rows that some commands have. */
+#define TP_RUN_OPTION_DATA                                                                         \
+    {                                                                                              \
+        .name = "data", .kind = TP_OPT_TEXT, .value = "DATASET",                                   \
+        .offset = offsetof(tp_run_values, data), .help = "as --set data.dataset=DATASET"           \
+    }
+#define TP_RUN_OPTION_WEIGHTS                                                                      \
+    {                                                                                              \
+        .name = "weights", .kind = TP_OPT_TEXT, .value = "FILE", .complete = TP_COMPLETE_FILE,     \
+        .offset = offsetof(tp_run_values, weights),                                                \
+        .help = "of MODEL, when they are in a file of their own"                                   \
+    }
+
 /* The configuration file and the options as the library takes them; good until the next call. */
 tpucl_run_options tp_run_settings(const tp_run_values *values, const char *config_file);
 

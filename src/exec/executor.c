@@ -191,6 +191,7 @@ static uint64_t largest_reduce(const tp_program *program)
 
 static tpucl_status allocate_sums(tp_loaded *loaded)
 {
+    loaded->most_sum_elems = largest_reduce(loaded->programs[0]);
     for (int32_t i = 0; i < loaded->executor->site_count; i++) {
         tp_bound_site *bound = &loaded->sites[i];
         bound->partial_count =
@@ -203,7 +204,7 @@ static tpucl_status allocate_sums(tp_loaded *loaded)
     loaded->exchange = TP_ARENA_NEW_ARRAY(loaded->arena, float *, count + 1);
     loaded->exchange_events = TP_ARENA_NEW_ARRAY(loaded->arena, tp_event *, count + 1);
     if (!loaded->exchange || !loaded->exchange_events) return TPUCL_OUT_OF_MEMORY;
-    uint64_t elems = largest_reduce(loaded->programs[0]);
+    const uint64_t elems = loaded->most_sum_elems;
     for (size_t i = 0; count > 1 && elems && i < count; i++) {
         loaded->exchange[i] = tp_alloc_aligned(elems * sizeof(float), 64);
         if (!loaded->exchange[i])

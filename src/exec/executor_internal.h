@@ -103,6 +103,7 @@ struct tp_loaded {
     float **exchange;           /* [leaf] host copies of partial sums that cross devices */
     tp_event **exchange_events; /* [leaf] their downloads */
     int32_t exchange_count;
+    uint64_t most_sum_elems; /* of the largest cross-core sum */
     tp_loaded_times times;
 };
 

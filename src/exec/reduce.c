@@ -41,14 +41,16 @@ static tpucl_status enqueue_elements(tp_device_kernel *kernel, uint64_t elems)
     return tp_device_kernel_enqueue(kernel, global, local, NULL, 0, NULL);
 }
 
+/* Made when first needed, for the largest sum of the program: all of its reduces share the slots. */
 static tpucl_status partial_buffer(tp_loaded *loaded, tp_bound_site *bound, int32_t slot,
-                                   uint64_t elems, tp_buffer **out_buffer)
+                                   tp_buffer **out_buffer)
 {
     if (slot >= bound->partial_count)
         return TP_FAIL(TPUCL_INTERNAL, "partial sum %d of %d", slot, bound->partial_count);
     if (!bound->partials[slot])
         TP_TRY(tp_buffer_create(tp_site_device(loaded->executor, bound->site),
-                                elems * sizeof(float), "partial sums", &bound->partials[slot]));
+                                loaded->most_sum_elems * sizeof(float), "partial sums",
+                                &bound->partials[slot]));
     *out_buffer = bound->partials[slot];
     return TPUCL_OK;
 }
@@ -80,7 +82,7 @@ tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
     if (is_final)
         final_range(bound, reduce, &dst, &dst_offset);
     else
-        TP_TRY(partial_buffer(loaded, bound, op->slot, reduce->elems, &dst));
+        TP_TRY(partial_buffer(loaded, bound, op->slot, &dst));
     TP_TRY(set_range(*kernel, 0, tp_slab_segment(device->core, (uint32_t)reduce->core_slab_segment),
                      src_offset));
     TP_TRY(tp_device_kernel_set_bytes(*kernel, 2, &stride, sizeof stride));
@@ -112,8 +114,8 @@ tpucl_status tp_reduce_add(tp_loaded *loaded, tp_bound_site *bound,
     tp_buffer *left = NULL, *right = NULL;
     if (!device->add)
         TP_TRY(make_kernel(loaded, bound->site->device, "", "cross_core_add", &device->add));
-    TP_TRY(partial_buffer(loaded, bound, op->slot, reduce->elems, &left));
-    TP_TRY(partial_buffer(loaded, bound, op->slot + 1, reduce->elems, &right));
+    TP_TRY(partial_buffer(loaded, bound, op->slot, &left));
+    TP_TRY(partial_buffer(loaded, bound, op->slot + 1, &right));
     TP_TRY(set_range(device->add, 0, left, 0));
     TP_TRY(set_range(device->add, 2, right, 0));
     TP_TRY(tp_device_kernel_set_bytes(device->add, 4, &reduce->elems, sizeof reduce->elems));
@@ -140,8 +142,7 @@ static tpucl_status download_leaves(tp_loaded *loaded, const tp_tree_plan *plan,
         tp_device *device = loaded->executor->map->devices[leaf->device];
         tp_buffer *sum = NULL;
         tp_event *ready = NULL;
-        TP_TRY(partial_buffer(loaded, find_site(loaded, leaf->device, group), leaf->slot, elems,
-                              &sum));
+        TP_TRY(partial_buffer(loaded, find_site(loaded, leaf->device, group), leaf->slot, &sum));
         TP_TRY(tp_lane_mark(device, TP_LANE_COMPUTE, &ready));
         tpucl_status status = tp_buffer_download(sum, 0, loaded->exchange[i], elems * sizeof(float),
                                                  TP_LANE_DOWNLOAD, false, &ready, 1, &events[i]);

@@ -190,6 +190,15 @@ tp_layer_weight *tp_layer_add_weight(tp_layer *layer, const char *name, int rank
     return weight;
 }
 
+void tp_layer_add_trained(tp_layer *layer, const char *name, int rank, const int64_t *dims,
+                          const tp_initializer *initializer, const tp_regularizer *regularizer,
+                          const tp_constraint *constraint)
+{
+    tp_layer_weight *weight = tp_layer_add_weight(layer, name, rank, dims, initializer, true);
+    weight->regularizer = regularizer;
+    weight->constraint = constraint;
+}
+
 bool tp_layer_add_output(tp_layer *layer, tp_problems *problems, int rank, const int64_t *dims)
 {
     if (layer->output_count == TP_LAYER_MAX_OUTPUTS) {
@@ -229,6 +238,14 @@ bool tp_layer_need_rank(const tp_layer *layer, int rank, const char *expected,
 bool tp_layer_need_image(const tp_layer *layer, tp_problems *problems)
 {
     return tp_layer_need_rank(layer, 3, "[height,width,channels]", problems);
+}
+
+bool tp_layer_need_groups(int64_t channels, int64_t filters, int64_t groups, tp_problems *problems)
+{
+    if (channels % groups == 0 && filters % groups == 0) return true;
+    tp_problems_add(problems, "%lld channels and %lld filters do not split into %lld 'groups'",
+                    (long long)channels, (long long)filters, (long long)groups);
+    return false;
 }
 
 bool tp_layer_need_features(const tp_layer *layer, tp_problems *problems)

@@ -140,6 +140,10 @@ static inline const tp_shape *tp_layer_output(const tp_layer *layer, int32_t ind
 tp_layer_weight *tp_layer_add_weight(tp_layer *layer, const char *name, int rank,
                                      const int64_t *dims, const tp_initializer *initializer,
                                      bool is_trainable);
+/* Appends a weight that is trained, with what is borrowed of the layer's arguments. */
+void tp_layer_add_trained(tp_layer *layer, const char *name, int rank, const int64_t *dims,
+                          const tp_initializer *initializer, const tp_regularizer *regularizer,
+                          const tp_constraint *constraint);
 /* Appends an output. False, with a problem, when the shape is impossible. */
 bool tp_layer_add_output(tp_layer *layer, tp_problems *problems, int rank, const int64_t *dims);
 /* The only output, of the first input's shape. */
@@ -151,6 +155,8 @@ bool tp_layer_need_rank(const tp_layer *layer, int rank, const char *expected,
 bool tp_layer_need_image(const tp_layer *layer, tp_problems *problems);
 /* Input 0 must have a dimension: softmax, Dense. */
 bool tp_layer_need_features(const tp_layer *layer, tp_problems *problems);
+/* `groups` (1 or more) of a convolution divide both. */
+bool tp_layer_need_groups(int64_t channels, int64_t filters, int64_t groups, tp_problems *problems);
 
 /* Keras' axes, which count the batch as 0 and from the end when negative, as rising axes of the example. NULL
  * items: the last one. False, with a problem, for the batch, what does not exist or comes twice. */

@@ -69,18 +69,12 @@ static bool infer(tp_layer *layer, tp_problems *problems)
     }
     norm->channel_axis = (int32_t)axis.items[0] + 1;
     const int64_t *channels = &input->dims[axis.items[0]];
-    if (norm->scale) {
-        tp_layer_weight *gamma =
-            tp_layer_add_weight(layer, "gamma", 1, channels, &norm->gamma_initializer, true);
-        gamma->regularizer = &norm->gamma_regularizer;
-        gamma->constraint = &norm->gamma_constraint;
-    }
-    if (norm->center) {
-        tp_layer_weight *beta =
-            tp_layer_add_weight(layer, "beta", 1, channels, &norm->beta_initializer, true);
-        beta->regularizer = &norm->beta_regularizer;
-        beta->constraint = &norm->beta_constraint;
-    }
+    if (norm->scale)
+        tp_layer_add_trained(layer, "gamma", 1, channels, &norm->gamma_initializer,
+                             &norm->gamma_regularizer, &norm->gamma_constraint);
+    if (norm->center)
+        tp_layer_add_trained(layer, "beta", 1, channels, &norm->beta_initializer,
+                             &norm->beta_regularizer, &norm->beta_constraint);
     tp_layer_add_weight(layer, "moving_mean", 1, channels, &norm->moving_mean_initializer, false);
     tp_layer_add_weight(layer, "moving_variance", 1, channels, &norm->moving_variance_initializer,
                         false);

@@ -54,23 +54,14 @@ static bool infer(tp_layer *layer, tp_problems *problems)
         !tp_layer_infer_windows(layer, 2, windows, problems))
         return false;
     const int64_t channels = tp_layer_input(layer, 0)->dims[2];
-    if (channels % conv->groups != 0 || conv->filters % conv->groups != 0) {
-        tp_problems_add(problems, "%lld channels and %lld filters, which %lld groups do not divide",
-                        (long long)channels, (long long)conv->filters, (long long)conv->groups);
-        return false;
-    }
+    if (!tp_layer_need_groups(channels, conv->filters, conv->groups, problems)) return false;
     const int64_t dims[] = {windows->size[0], windows->size[1], channels / conv->groups,
                             conv->filters};
-    tp_layer_weight *kernel =
-        tp_layer_add_weight(layer, "kernel", 4, dims, &conv->kernel_initializer, true);
-    kernel->regularizer = &conv->kernel_regularizer;
-    kernel->constraint = &conv->kernel_constraint;
-    if (conv->use_bias) {
-        tp_layer_weight *bias =
-            tp_layer_add_weight(layer, "bias", 1, &conv->filters, &conv->bias_initializer, true);
-        bias->regularizer = &conv->bias_regularizer;
-        bias->constraint = &conv->bias_constraint;
-    }
+    tp_layer_add_trained(layer, "kernel", 4, dims, &conv->kernel_initializer,
+                         &conv->kernel_regularizer, &conv->kernel_constraint);
+    if (conv->use_bias)
+        tp_layer_add_trained(layer, "bias", 1, &conv->filters, &conv->bias_initializer,
+                             &conv->bias_regularizer, &conv->bias_constraint);
     return tp_layer_add_output(layer, problems, 3,
                                (const int64_t[]){windows->out[0], windows->out[1], conv->filters});
 }

@@ -74,27 +74,18 @@ static bool infer(tp_layer *layer, tp_problems *problems, int spatial)
     if (windows->padding == CAUSAL) windows->pad[0] = (windows->size[0] - 1) * windows->dilation[0];
     if (!tp_layer_infer_windows(layer, spatial, windows, problems)) return false;
     const int64_t channels = tp_layer_input(layer, 0)->dims[spatial];
-    if (channels % conv->groups != 0 || conv->filters % conv->groups != 0) {
-        tp_problems_add(problems, "%lld channels and %lld filters do not split into %lld 'groups'",
-                        (long long)channels, (long long)conv->filters, (long long)conv->groups);
-        return false;
-    }
+    if (!tp_layer_need_groups(channels, conv->filters, conv->groups, problems)) return false;
     for (int i = 0; i < spatial; i++) {
         kernel_dims[i] = windows->size[i];
         output[i] = windows->out[i];
     }
     kernel_dims[spatial] = channels / conv->groups;
     kernel_dims[spatial + 1] = output[spatial] = conv->filters;
-    tp_layer_weight *kernel = tp_layer_add_weight(layer, "kernel", spatial + 2, kernel_dims,
-                                                  &conv->kernel_initializer, true);
-    kernel->regularizer = &conv->kernel_regularizer;
-    kernel->constraint = &conv->kernel_constraint;
-    if (conv->use_bias) {
-        tp_layer_weight *bias =
-            tp_layer_add_weight(layer, "bias", 1, &conv->filters, &conv->bias_initializer, true);
-        bias->regularizer = &conv->bias_regularizer;
-        bias->constraint = &conv->bias_constraint;
-    }
+    tp_layer_add_trained(layer, "kernel", spatial + 2, kernel_dims, &conv->kernel_initializer,
+                         &conv->kernel_regularizer, &conv->kernel_constraint);
+    if (conv->use_bias)
+        tp_layer_add_trained(layer, "bias", 1, &conv->filters, &conv->bias_initializer,
+                             &conv->bias_regularizer, &conv->bias_constraint);
     return tp_layer_add_output(layer, problems, spatial + 1, output);
 }
 

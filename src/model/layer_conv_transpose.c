@@ -130,16 +130,11 @@ static bool infer(tp_layer *layer, tp_problems *problems, int spatial)
     }
     dims[spatial] = output[spatial] = conv->filters;
     dims[spatial + 1] = tp_layer_input(layer, 0)->dims[spatial];
-    tp_layer_weight *kernel =
-        tp_layer_add_weight(layer, "kernel", spatial + 2, dims, &conv->kernel_initializer, true);
-    kernel->regularizer = &conv->kernel_regularizer;
-    kernel->constraint = &conv->kernel_constraint;
-    if (conv->use_bias) {
-        tp_layer_weight *bias =
-            tp_layer_add_weight(layer, "bias", 1, &conv->filters, &conv->bias_initializer, true);
-        bias->regularizer = &conv->bias_regularizer;
-        bias->constraint = &conv->bias_constraint;
-    }
+    tp_layer_add_trained(layer, "kernel", spatial + 2, dims, &conv->kernel_initializer,
+                         &conv->kernel_regularizer, &conv->kernel_constraint);
+    if (conv->use_bias)
+        tp_layer_add_trained(layer, "bias", 1, &conv->filters, &conv->bias_initializer,
+                             &conv->bias_regularizer, &conv->bias_constraint);
     return tp_layer_add_output(layer, problems, spatial + 1, output);
 }
 

@@ -45,17 +45,12 @@ static bool infer(tp_layer *layer, tp_problems *problems)
         dims[i] = input->dims[i];
     const int64_t features = dims[input->rank - 1];
     dims[input->rank - 1] = dense->units;
-    tp_layer_weight *kernel =
-        tp_layer_add_weight(layer, "kernel", 2, (const int64_t[]){features, dense->units},
-                            &dense->kernel_initializer, true);
-    kernel->regularizer = &dense->kernel_regularizer;
-    kernel->constraint = &dense->kernel_constraint;
-    if (dense->use_bias) {
-        tp_layer_weight *bias =
-            tp_layer_add_weight(layer, "bias", 1, &dense->units, &dense->bias_initializer, true);
-        bias->regularizer = &dense->bias_regularizer;
-        bias->constraint = &dense->bias_constraint;
-    }
+    tp_layer_add_trained(layer, "kernel", 2, (const int64_t[]){features, dense->units},
+                         &dense->kernel_initializer, &dense->kernel_regularizer,
+                         &dense->kernel_constraint);
+    if (dense->use_bias)
+        tp_layer_add_trained(layer, "bias", 1, &dense->units, &dense->bias_initializer,
+                             &dense->bias_regularizer, &dense->bias_constraint);
     return tp_layer_add_output(layer, problems, input->rank, dims);
 }
 

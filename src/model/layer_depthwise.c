@@ -77,10 +77,8 @@ static int64_t infer_depthwise(tp_layer *layer, tp_problems *problems, const cha
         tp_problems_add(problems, "the result has too many channels");
         return 0;
     }
-    tp_layer_weight *kernel =
-        tp_layer_add_weight(layer, weight, 4, dims, &args->depthwise_initializer, true);
-    kernel->regularizer = &args->depthwise_regularizer;
-    kernel->constraint = &args->depthwise_constraint;
+    tp_layer_add_trained(layer, weight, 4, dims, &args->depthwise_initializer,
+                         &args->depthwise_regularizer, &args->depthwise_constraint);
     return out;
 }
 
@@ -89,12 +87,9 @@ static bool finish_infer(tp_layer *layer, tp_problems *problems, int64_t channel
 {
     const depthwise_args *args = layer->args;
     const int64_t dims[] = {args->windows.out[0], args->windows.out[1], channels};
-    if (args->use_bias) {
-        tp_layer_weight *bias =
-            tp_layer_add_weight(layer, "bias", 1, &channels, &args->bias_initializer, true);
-        bias->regularizer = &args->bias_regularizer;
-        bias->constraint = &args->bias_constraint;
-    }
+    if (args->use_bias)
+        tp_layer_add_trained(layer, "bias", 1, &channels, &args->bias_initializer,
+                             &args->bias_regularizer, &args->bias_constraint);
     return tp_layer_add_output(layer, problems, 3, dims);
 }
 
@@ -109,11 +104,9 @@ static bool infer_separable(tp_layer *layer, tp_problems *problems)
     const depthwise_args *args = layer->args;
     const int64_t channels = infer_depthwise(layer, problems, "depthwise_kernel");
     if (!channels) return false;
-    tp_layer_weight *pointwise = tp_layer_add_weight(
+    tp_layer_add_trained(
         layer, "pointwise_kernel", 4, (const int64_t[]){1, 1, channels, args->filters},
-        &args->pointwise_initializer, true);
-    pointwise->regularizer = &args->pointwise_regularizer;
-    pointwise->constraint = &args->pointwise_constraint;
+        &args->pointwise_initializer, &args->pointwise_regularizer, &args->pointwise_constraint);
     return finish_infer(layer, problems, args->filters);
 }
 

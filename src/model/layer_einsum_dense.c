@@ -139,10 +139,8 @@ static void add_bias(tp_layer *layer, const int64_t *output)
         if (rank == 0 && !has_bias) continue;
         dims[rank++] = has_bias ? output[c - einsum->output - 1] : 1;
     }
-    tp_layer_weight *bias =
-        tp_layer_add_weight(layer, "bias", rank, dims, &einsum->bias_initializer, true);
-    bias->regularizer = &einsum->bias_regularizer;
-    bias->constraint = &einsum->bias_constraint;
+    tp_layer_add_trained(layer, "bias", rank, dims, &einsum->bias_initializer,
+                         &einsum->bias_regularizer, &einsum->bias_constraint);
 }
 
 static bool infer(tp_layer *layer, tp_problems *problems)

@@ -40,11 +40,10 @@ static bool infer(tp_layer *layer, tp_problems *problems)
                         TP_MAX_RANK - 2);
         return false;
     }
-    tp_layer_weight *table = tp_layer_add_weight(
-        layer, "embeddings", 2, (const int64_t[]){embedding->input_dim, embedding->output_dim},
-        &embedding->embeddings_initializer, true);
-    table->regularizer = &embedding->embeddings_regularizer;
-    table->constraint = &embedding->embeddings_constraint;
+    tp_layer_add_trained(layer, "embeddings", 2,
+                         (const int64_t[]){embedding->input_dim, embedding->output_dim},
+                         &embedding->embeddings_initializer, &embedding->embeddings_regularizer,
+                         &embedding->embeddings_constraint);
     output.dims[output.rank++] = embedding->output_dim;
     return tp_layer_add_output(layer, problems, output.rank, output.dims);
 }

@@ -62,18 +62,12 @@ static bool infer(tp_layer *layer, tp_problems *problems)
                         tp_layer_input(layer, 0)->rank, TP_MAX_RANK - 2);
         return false;
     }
-    if (group->scale) {
-        tp_layer_weight *gamma =
-            tp_layer_add_weight(layer, "gamma", 1, channels, &group->gamma_initializer, true);
-        gamma->regularizer = &group->gamma_regularizer;
-        gamma->constraint = &group->gamma_constraint;
-    }
-    if (group->center) {
-        tp_layer_weight *beta =
-            tp_layer_add_weight(layer, "beta", 1, channels, &group->beta_initializer, true);
-        beta->regularizer = &group->beta_regularizer;
-        beta->constraint = &group->beta_constraint;
-    }
+    if (group->scale)
+        tp_layer_add_trained(layer, "gamma", 1, channels, &group->gamma_initializer,
+                             &group->gamma_regularizer, &group->gamma_constraint);
+    if (group->center)
+        tp_layer_add_trained(layer, "beta", 1, channels, &group->beta_initializer,
+                             &group->beta_regularizer, &group->beta_constraint);
     return tp_layer_same_output(layer, problems);
 }
 

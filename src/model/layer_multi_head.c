@@ -127,10 +127,8 @@ static void add_projection(tp_layer *layer, projection which, int in_rank, const
     kernel->regularizer = &heads->kernel_regularizer;
     kernel->constraint = &heads->kernel_constraint;
     if (!heads->use_bias) return;
-    tp_layer_weight *bias =
-        tp_layer_add_weight(layer, biases[which], out_rank, out, &heads->bias_initializer, true);
-    bias->regularizer = &heads->bias_regularizer;
-    bias->constraint = &heads->bias_constraint;
+    tp_layer_add_trained(layer, biases[which], out_rank, out, &heads->bias_initializer,
+                         &heads->bias_regularizer, &heads->bias_constraint);
 }
 
 static bool infer(tp_layer *layer, tp_problems *problems)

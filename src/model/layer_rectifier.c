@@ -93,10 +93,8 @@ static bool infer_prelu(tp_layer *layer, tp_problems *problems)
         }
         shape.dims[axis - 1] = 1;
     }
-    tp_layer_weight *alpha = tp_layer_add_weight(layer, "alpha", shape.rank, shape.dims,
-                                                 &prelu->alpha_initializer, true);
-    alpha->regularizer = &prelu->alpha_regularizer;
-    alpha->constraint = &prelu->alpha_constraint;
+    tp_layer_add_trained(layer, "alpha", shape.rank, shape.dims, &prelu->alpha_initializer,
+                         &prelu->alpha_regularizer, &prelu->alpha_constraint);
     return tp_layer_same_output(layer, problems);
 }
 

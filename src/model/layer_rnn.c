@@ -61,25 +61,20 @@ static void add_weights(tp_layer *layer, const tp_rnn_cell *cell, int64_t featur
 {
     tp_rnn_args *args = layer->args;
     const int64_t columns = cell->gates * args->units;
-    tp_layer_weight *kernel = tp_layer_add_weight(
-        layer, "kernel", 2, (const int64_t[]){features, columns}, &args->kernel_initializer, true);
-    kernel->regularizer = &args->kernel_regularizer;
-    kernel->constraint = &args->kernel_constraint;
-    tp_layer_weight *recurrent =
-        tp_layer_add_weight(layer, "recurrent_kernel", 2, (const int64_t[]){args->units, columns},
-                            &args->recurrent_initializer, true);
-    recurrent->regularizer = &args->recurrent_regularizer;
-    recurrent->constraint = &args->recurrent_constraint;
+    tp_layer_add_trained(layer, "kernel", 2, (const int64_t[]){features, columns},
+                         &args->kernel_initializer, &args->kernel_regularizer,
+                         &args->kernel_constraint);
+    tp_layer_add_trained(layer, "recurrent_kernel", 2, (const int64_t[]){args->units, columns},
+                         &args->recurrent_initializer, &args->recurrent_regularizer,
+                         &args->recurrent_constraint);
     if (!args->use_bias) return;
     args->resolved_bias = args->unit_forget_bias
                               ? tp_initializer_ones_between(args->units, 2 * args->units)
                               : args->bias_initializer;
     const int64_t two[] = {2, columns};
-    tp_layer_weight *bias =
-        tp_layer_add_weight(layer, "bias", cell->has_two_biases ? 2 : 1,
-                            cell->has_two_biases ? two : &columns, &args->resolved_bias, true);
-    bias->regularizer = &args->bias_regularizer;
-    bias->constraint = &args->bias_constraint;
+    tp_layer_add_trained(layer, "bias", cell->has_two_biases ? 2 : 1,
+                         cell->has_two_biases ? two : &columns, &args->resolved_bias,
+                         &args->bias_regularizer, &args->bias_constraint);
 }
 
 bool tp_rnn_infer(tp_layer *layer, const tp_rnn_cell *cell, tp_problems *problems)

@@ -13,7 +13,7 @@
 #include "num/reduce.h"
 #include "program/program_builder.h"
 
-enum { N = 37, CORES = 8, STEPS = 5 };
+enum { N = 37, FEW = 5, CORES = 8, STEPS = 5 };
 
 static const char source[] =
     "#include \"lib/platform.clh\"\n"
@@ -28,12 +28,12 @@ static const char source[] =
     "    TP_AT(g, core)[i] = value;\n"
     "    TP_AT(y, core)[i] = value;\n"
     "}\n"
-    "__kernel void update(TP_TENSOR(const float, sum), TP_TENSOR(float, w), TP_TENSOR(float, r)) "
-    "{\n"
+    "__kernel void update(TP_TENSOR(const float, few), TP_TENSOR(const float, sum),\n"
+    "                     TP_TENSOR(float, w), TP_TENSOR(float, r)) {\n"
     "    size_t i = get_global_id(0);\n"
     "    float scaled = TP_AT(sum, 0)[i] * 0.01f;\n"
     "    TP_AT(w, 0)[i] = TP_AT(w, 0)[i] - scaled;\n"
-    "    TP_AT(r, 0)[i] = TP_AT(sum, 0)[i];\n"
+    "    TP_AT(r, 0)[i] = i < FEW ? TP_AT(few, 0)[i] : TP_AT(sum, 0)[i];\n"
     "}\n";
 
 static int32_t add_buffer(tp_program_builder *builder, const char *name, tp_space space,
@@ -67,12 +67,13 @@ static tp_program *make_program(void)
     int32_t w = add_buffer(builder, "w", TP_SPACE_VARIABLE, 0);
     int32_t g = add_buffer(builder, "g", TP_SPACE_CORE, 256);
     int32_t y = add_buffer(builder, "y", TP_SPACE_OUTPUT, 0);
-    int32_t sum = add_buffer(builder, "sum", TP_SPACE_REPLICATED, 128);
+    int32_t few = add_buffer(builder, "few", TP_SPACE_REPLICATED, 0);
+    int32_t sum = add_buffer(builder, "sum", TP_SPACE_REPLICATED, 256);
     int32_t r = add_buffer(builder, "r", TP_SPACE_RESULT, 128);
     tp_program *draft = tp_program_builder_program(builder);
     draft->input_bytes = 384, draft->output_bytes = 256, draft->result_bytes = 384;
     draft->core_slab_segments = draft->replicated_slab_segments = 1;
-    draft->core_bytes[0] = 512, draft->replicated_bytes[0] = 384;
+    draft->core_bytes[0] = 512, draft->replicated_bytes[0] = 512;
     const tp_kernel_arg work_args[] = {{.kind = TP_ARG_TENSOR, .tensor = x},
                                        {.kind = TP_ARG_TENSOR, .tensor = w},
                                        {.kind = TP_ARG_TENSOR, .tensor = g},
@@ -80,12 +81,13 @@ static tp_program *make_program(void)
                                        {.kind = TP_ARG_CORE_BASE},
                                        {.kind = TP_ARG_CORE_STEP},
                                        {.kind = TP_ARG_STEP}};
-    const tp_kernel_arg update_args[] = {{.kind = TP_ARG_TENSOR, .tensor = sum},
+    const tp_kernel_arg update_args[] = {{.kind = TP_ARG_TENSOR, .tensor = few},
+                                         {.kind = TP_ARG_TENSOR, .tensor = sum},
                                          {.kind = TP_ARG_TENSOR, .tensor = w},
                                          {.kind = TP_ARG_TENSOR, .tensor = r}};
     tp_launch work = {.label = "work",
                       .source = source,
-                      .options = "",
+                      .options = "-DFEW=5",
                       .entry = "work",
                       .args = work_args,
                       .arg_count = 7,
@@ -95,13 +97,18 @@ static tp_program *make_program(void)
                       .is_per_core = true};
     tp_launch update = work;
     update.label = update.entry = "update";
-    update.args = update_args, update.arg_count = 3, update.is_per_core = false;
-    cr_assert_eq(tp_program_builder_begin_segment(builder, true), TPUCL_OK);
-    cr_assert_eq(tp_program_builder_add_launch(builder, &work), TPUCL_OK);
-    draft = tp_program_builder_program(builder);
-    draft->segments[0].has_reduce = true;
-    draft->segments[0].reduce =
-        (tp_program_reduce){.core_offset_bytes = 256, .replicated_offset_bytes = 128, .elems = N};
+    update.args = update_args, update.arg_count = 4, update.is_per_core = false;
+    /* two sums of different sizes, the smaller one first */
+    const tp_program_reduce sums[] = {
+        {.core_offset_bytes = 256, .replicated_offset_bytes = 0, .elems = FEW},
+        {.core_offset_bytes = 256, .replicated_offset_bytes = 256, .elems = N}};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(tp_program_builder_begin_segment(builder, true), TPUCL_OK);
+        cr_assert_eq(tp_program_builder_add_launch(builder, &work), TPUCL_OK);
+        draft = tp_program_builder_program(builder);
+        draft->segments[i].has_reduce = true;
+        draft->segments[i].reduce = sums[i];
+    }
     cr_assert_eq(tp_program_builder_begin_segment(builder, false), TPUCL_OK);
     cr_assert_eq(tp_program_builder_add_launch(builder, &update), TPUCL_OK);
     cr_assert_eq(tp_program_builder_add_port(builder, TP_PORT_INPUT, "x", x), TPUCL_OK);
