@@ -130,6 +130,36 @@ TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_evaluation_json(tpucl_run *run
                                                                   const tpucl_epoch *result,
                                                                   char **out_text);
 
+/* Where the time of a step goes. Every launch of the program is waited for and timed, so the sum is more than a step
+ * takes when launches follow each other freely. */
+typedef struct tpucl_launch_profile {
+    const char *name;    /* "dense_1/dot_general mxu_pairs 14x32"; borrowed from the run */
+    const char *kernel;  /* its OpenCL kernel: "mxu_pairs" */
+    double runs;         /* per step, over all waves and turns of loops */
+    double seconds;      /* per step */
+    double flops, bytes; /* per step, as planned: every operand is moved once */
+} tpucl_launch_profile;
+
+typedef struct tpucl_profile {
+    int64_t steps;           /* that were measured, each way */
+    double step_seconds;     /* of a step as it is trained */
+    double measured_seconds; /* of a step whose launches are waited for */
+    double
+        launch_seconds; /* of that, in launches; the rest: feeding, sums across cores, the host */
+    int32_t launch_count;
+    const tpucl_launch_profile
+        *launches; /* in the program's order; borrowed until the run's next call */
+} tpucl_profile;
+
+/* Trains a step to warm up, `steps` steps freely and `steps` steps measured; the run's parameters are then those of
+ * so many steps. TPUCL_INVALID_ARGUMENT unless 1 <= steps <= 1000000, TPUCL_UNSUPPORTED on the reference
+ * interpreter, which has no launches. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_profile(tpucl_run *run, int64_t steps,
+                                                          tpucl_profile *out_profile);
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_profile_json(tpucl_run *run,
+                                                               const tpucl_profile *profile,
+                                                               char **out_text);
+
 /* Asks a training to end after the step that is running; when none is, the next one ends before its
  * first step. May be called from a signal handler and from any thread. */
 TPUCL_API void tpucl_run_stop(tpucl_run *run);

@@ -134,6 +134,7 @@ void tpucl_run_destroy(tpucl_run *run)
     if (!run) return;
     tp_session_destroy(run->session);
     tp_free(run->epochs);
+    tp_free(run->launches);
     tp_arena_destroy(run->arena);
     tp_free(run);
 }

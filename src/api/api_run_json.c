@@ -3,7 +3,6 @@
  * do not exist (an accuracy that nobody asked for) are null. */
 #include <math.h>
 #include "api/run_internal.h"
-#include "core/json_write.h"
 
 static void put_if(tp_json_writer *writer, const char *key, double value)
 {
@@ -73,8 +72,7 @@ static void write_epoch(tp_json_writer *writer, const tpucl_epoch *epoch, const 
     tp_json_end_object(writer);
 }
 
-/* What every result begins with: what was run, on what. */
-static void write_head(tp_json_writer *writer, const tpucl_run *run)
+void tp_api_write_run(tp_json_writer *writer, const tpucl_run *run)
 {
     const tpucl_run_info *info = &run->info;
     tp_json_put_string(writer, "version", tpucl_version_string());
@@ -105,7 +103,7 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     const tpucl_run_result *result = &run->result;
     tp_json_writer writer = {0};
     tp_json_begin_object(&writer);
-    write_head(&writer, run);
+    tp_api_write_run(&writer, run);
     tp_json_put_int(&writer, "steps", result->steps);
     tp_json_put_bool(&writer, "interrupted", result->interrupted);
     tp_json_key(&writer, "epochs");
@@ -147,7 +145,7 @@ tpucl_status tpucl_run_evaluation_json(tpucl_run *run, const char *part, const t
     TP_TRY(tpucl_run_params_sha256(run, digest));
     tp_json_writer writer = {0};
     tp_json_begin_object(&writer);
-    write_head(&writer, run);
+    tp_api_write_run(&writer, run);
     tp_json_put_string(&writer, "part", part);
     tp_json_put_int(&writer, "examples",
                     !strcmp(part, "train") ? run->info.train_examples : run->info.test_examples);

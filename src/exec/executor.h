@@ -90,6 +90,20 @@ tpucl_status tp_loaded_output(tp_loaded *loaded, uint64_t ticket, int32_t core, 
 /* Waits for everything submitted. */
 tpucl_status tp_executor_finish(tp_executor *executor);
 
+/* Between the two every launch is waited for and timed; what was measured before is forgotten. Slower: the host
+ * waits some microseconds for each launch, and nothing overlaps. Same bits. */
+void tp_loaded_measure_begin(tp_loaded *loaded);
+void tp_loaded_measure_end(tp_loaded *loaded);
+
+/* One launch of the program, over all devices and waves that were measured. */
+typedef struct tp_launch_time {
+    const char *label, *entry; /* borrowed from the program */
+    uint64_t runs, total_ns;
+    double flops, bytes; /* of all runs; estimates of the plan: every operand is read once */
+} tp_launch_time;
+int32_t tp_loaded_launch_count(const tp_loaded *loaded);
+void tp_loaded_launch_time(const tp_loaded *loaded, int32_t index, tp_launch_time *out_time);
+
 /* Host time spent so far. */
 typedef struct tp_loaded_times {
     uint64_t wait_ns;    /* for a free infeed slot: the devices are busy */

@@ -54,7 +54,8 @@ typedef struct tp_bound_launch {
     tp_moving_arg *moving;
     int32_t moving_count;
     tp_launch_indexes indexes;
-    tp_tensor_place places[3]; /* library products: A, B, C */
+    tp_tensor_place places[3];          /* library products: A, B, C */
+    uint64_t runs, core_runs, total_ns; /* while tp_loaded.is_measured */
 } tp_bound_launch;
 
 /* A program on one site. */
@@ -105,6 +106,7 @@ struct tp_loaded {
     int32_t exchange_count;
     uint64_t most_sum_elems; /* of the largest cross-core sum */
     tp_loaded_times times;
+    bool is_measured;
 };
 
 static inline tp_device *tp_site_device(const tp_executor *executor, const tp_site *site)

@@ -2,6 +2,7 @@
  * Enqueues the launches of a segment for one wave: the hot path of the host. Only arguments that changed
  * are set again.
  */
+#include "core/clock.h"
 #include "exec/executor_internal.h"
 
 static uint64_t moving_index(const tp_moving_arg *arg, const tp_loaded *loaded,
@@ -66,10 +67,9 @@ static tpucl_status run_library(tp_loaded *loaded, tp_bound_site *bound, tp_boun
     return tp_launch_library(device, launch->launch, cores, launch->places);
 }
 
-static tpucl_status run_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
-                               const tp_wave *wave)
+static tpucl_status enqueue(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                            int32_t cores, const tp_wave *wave)
 {
-    int32_t cores = launch->launch->is_per_core ? wave->count : 1;
     if (launch->launch->kind == TP_LAUNCH_CLBLAST_SGEMM)
         return run_library(loaded, bound, launch, cores, wave);
     TP_TRY(set_moving(loaded, bound, launch, wave));
@@ -80,6 +80,22 @@ static tpucl_status run_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound
     if (status != TPUCL_OK)
         tp_error_note("launch '%s' of program '%s'", launch->launch->label, bound->program->name);
     return status;
+}
+
+static tpucl_status run_launch(tp_loaded *loaded, tp_bound_site *bound, tp_bound_launch *launch,
+                               const tp_wave *wave)
+{
+    const int32_t cores = launch->launch->is_per_core ? wave->count : 1;
+    if (!loaded->is_measured) return enqueue(loaded, bound, launch, cores, wave);
+    tp_device *device = tp_site_device(loaded->executor, bound->site);
+    TP_TRY(tp_device_finish(device));
+    const uint64_t begin_ns = tp_clock_now_ns();
+    TP_TRY(enqueue(loaded, bound, launch, cores, wave));
+    TP_TRY(tp_device_finish(device));
+    launch->total_ns += tp_clock_now_ns() - begin_ns;
+    launch->runs++;
+    launch->core_runs += (uint64_t)cores;
+    return TPUCL_OK;
 }
 
 /* How many launches from `first` on are turned together, and how often. */

@@ -111,6 +111,12 @@ tpucl_status tp_session_train(tp_session *session, const tp_session_callbacks *c
  * batch to the last result. Goes beyond the configured end if asked to. */
 tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *out_seconds);
 
+/* `count` further steps with every launch waited for and timed: tp_session_launch_time says what each took. Only
+ * where there are launches: the reference interpreter has none. */
+tpucl_status tp_session_measure_steps(tp_session *session, int64_t count, double *out_seconds);
+int32_t tp_session_launch_count(const tp_session *session);
+void tp_session_launch_time(const tp_session *session, int32_t index, tp_launch_time *out_time);
+
 /* Ends the training that runs after its step, or the next one before its first when none runs. May be called
  * from a signal handler and from any thread. */
 void tp_session_stop(tp_session *session);

@@ -167,6 +167,24 @@ tpucl_status tp_session_run_steps(tp_session *session, int64_t count, double *ou
     return status;
 }
 
+tpucl_status tp_session_measure_steps(tp_session *session, int64_t count, double *out_seconds)
+{
+    tp_loaded_measure_begin(session->train.loaded);
+    const tpucl_status status = tp_session_run_steps(session, count, out_seconds);
+    tp_loaded_measure_end(session->train.loaded);
+    return status;
+}
+
+int32_t tp_session_launch_count(const tp_session *session)
+{
+    return session->train.loaded ? tp_loaded_launch_count(session->train.loaded) : 0;
+}
+
+void tp_session_launch_time(const tp_session *session, int32_t index, tp_launch_time *out_time)
+{
+    tp_loaded_launch_time(session->train.loaded, index, out_time);
+}
+
 static tpucl_status run_steps(loop *l)
 {
     tp_session *session = l->session;
