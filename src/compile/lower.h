@@ -20,9 +20,11 @@ TP_ARRAY_DEFINE(tp_reduce_list, tp_reduce_pair)
 
 /* A packed form of a tensor that several products share. */
 typedef struct tp_shared_pack {
-    int32_t from;
+    tp_node_id from; /* the node, as one buffer may hold several, one after the other */
     const char *key;
     int32_t buffer, level;
+    int32_t loop; /* of a core's own pack, 0: outside of loops */
+    bool is_per_core;
 } tp_shared_pack;
 TP_ARRAY_DEFINE(tp_pack_list, tp_shared_pack)
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products: the node's geometry and operand views become a tp_mxu_problem, kernel/ plans it, and its
  * launches and scratch memory become the program's. Packed forms of what stands once per device are
- * made once per step, in front of the cores' work, and shared by all products that ask for the same
- * form.
+ * made once per step, in front of the cores' work. They, and what a core packs of its own, are shared by all
+ * products that ask for the same form.
  */
 #include "compile/lower.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include "graph/geometry.h"
+#include "graph/loop.h"
 #include "graph/opdef.h"
 
 /* Above every buffer index: positions of a plan's scratch memory. */
@@ -87,6 +88,10 @@ static tpucl_status fill_problem(tp_lowering *l, const tp_cluster *cluster, tp_m
     p->b_tensor = l->buffer_of[views[1].base];
     p->c_is_replicated = cluster->is_replicated;
     p->is_fast_math = l->options->is_fast_math;
+    if (p->b.is_replicated && l->options->cores > 0) p->runs_per_b = l->options->cores;
+    if (p->b.is_replicated && cluster->loop)
+        p->runs_per_b =
+            (p->runs_per_b ? p->runs_per_b : 1) * tp_loop_length(fusion->graph, cluster->loop);
     p->label = tp_lower_label(l, cluster);
     if (strcmp(node->def->name, "dot_general") == 0) {
         tp_dot_geometry g;
@@ -145,29 +150,33 @@ static tpucl_status fill_epilogue(tp_lowering *l, const tp_cluster *cluster, tp_
     return tp_lower_map_args(l, p->epilogue.args, p->epilogue.arg_count, -1, &p->epilogue.args);
 }
 
-/* A packed form made by an earlier product, -1. It has to be there at `level`. */
-static int32_t find_pack(const tp_lowering *l, const tp_mxu_scratch *scratch, int32_t level)
+/* Is what an earlier product packed there for this cluster, too? A device's is from its level on. A core's is
+ * within a level only, since the next wave of cores overwrites it, and in the turn of a loop that made it. */
+static bool is_there(const tp_shared_pack *pack, const tp_cluster *cluster)
+{
+    if (!pack->is_per_core) return pack->level <= cluster->level;
+    return pack->level == cluster->level && pack->loop == cluster->loop;
+}
+
+/* The buffer of a packed form made by an earlier product, -1. */
+static int32_t find_pack(const tp_lowering *l, const tp_mxu_scratch *scratch, tp_node_id from,
+                         const tp_cluster *cluster)
 {
     for (size_t i = 0; i < l->packs.count; i++) {
         const tp_shared_pack *pack = &l->packs.items[i];
-        if (pack->from == scratch->packed_from && pack->level <= level &&
-            strcmp(pack->key, scratch->pack_key) == 0)
+        if (pack->from == from && pack->is_per_core == scratch->is_per_core &&
+            is_there(pack, cluster) && strcmp(pack->key, scratch->pack_key) == 0)
             return pack->buffer;
     }
     return -1;
 }
 
-/* The new value of a variable lies where the old one did, so packed forms of the two would be confused. */
-static bool reads_new_value(const tp_lowering *l, const tp_cluster *cluster)
+/* The node whose packed form the scratch memory holds. */
+static tp_node_id packed_node(const tp_lowering *l, const tp_cluster *cluster,
+                              const tp_mxu_scratch *scratch)
 {
-    const tp_program *program = tp_program_builder_program(l->builder);
-    for (int i = 0; i < 2; i++) {
-        const tp_node_id base = l->fusion->operands[2 * cluster->heads.items[0] + i].base;
-        if (program->buffers[l->buffer_of[base]].space == TP_SPACE_VARIABLE &&
-            tp_graph_node(l->fusion->graph, base)->def->op_class != TP_OP_SOURCE)
-            return true;
-    }
-    return false;
+    const tp_operand_view *views = &l->fusion->operands[2 * cluster->heads.items[0]];
+    return views[l->buffer_of[views[1].base] == scratch->packed_from].base;
 }
 
 typedef struct scratch_place {
@@ -181,10 +190,10 @@ static tpucl_status place_scratch(tp_lowering *l, const tp_cluster *cluster,
 {
     for (int32_t i = 0; i < plan->scratch_count; i++) {
         const tp_mxu_scratch *scratch = &plan->scratch[i];
-        const bool may_share =
-            scratch->packed_from >= 0 && !scratch->is_per_core && !reads_new_value(l, cluster);
+        const bool may_share = scratch->packed_from >= 0;
+        const tp_node_id from = may_share ? packed_node(l, cluster, scratch) : TP_NO_NODE;
         out_places[i] = (scratch_place){.buffer = -1};
-        if (may_share) out_places[i].buffer = find_pack(l, scratch, cluster->level);
+        if (may_share) out_places[i].buffer = find_pack(l, scratch, from, cluster);
         out_places[i].is_shared = out_places[i].is_written = out_places[i].buffer >= 0;
         if (out_places[i].is_shared) continue;
         const char *name = "scratch of a product";
@@ -196,10 +205,13 @@ static tpucl_status place_scratch(tp_lowering *l, const tp_cluster *cluster,
         TP_TRY(tp_lower_add_scratch(l, name, scratch->dtype, scratch->bytes, scratch->is_per_core,
                                     &out_places[i].buffer));
         if (may_share)
-            TP_TRY(tp_pack_list_push(&l->packs, (tp_shared_pack){.from = scratch->packed_from,
-                                                                 .key = scratch->pack_key,
-                                                                 .buffer = out_places[i].buffer,
-                                                                 .level = cluster->level}));
+            TP_TRY(tp_pack_list_push(&l->packs,
+                                     (tp_shared_pack){.from = from,
+                                                      .key = scratch->pack_key,
+                                                      .buffer = out_places[i].buffer,
+                                                      .level = cluster->level,
+                                                      .loop = cluster->loop,
+                                                      .is_per_core = scratch->is_per_core}));
     }
     return TPUCL_OK;
 }

@@ -13,10 +13,10 @@
  */
 #include "compile/pass.h"
 
-#include <string.h>
 #include "core/alloc.h"
 #include "graph/loop.h"
 #include "graph/opdef.h"
+#include "graph/weight.h"
 
 /* One launch takes about 3 us on the PoCL of a two-core machine (measured), in which that machine
  * moves about 40 kB. */
@@ -54,27 +54,6 @@ static void add_sinks(sink_set *set, const sink_set *other)
 static double elems_of(const tp_fusion *fusion, tp_node_id id)
 {
     return (double)tp_shape_elems(&tp_graph_node(fusion->graph, id)->shape);
-}
-
-/* Of one element, in vector operations: roughly how long the function of num/exact_math.h is. */
-static double weight_of(const tp_node *node)
-{
-    static const struct {
-        const char *name;
-        double weight;
-    } table[] = {{"exponential", 20}, {"exponential_minus_one", 30},
-                 {"log", 25},         {"log_plus_one", 30},
-                 {"power", 80},       {"tanh", 35},
-                 {"logistic", 30},    {"erf", 40},
-                 {"sine", 40},        {"cosine", 40},
-                 {"cbrt", 30},        {"sqrt", 6},
-                 {"rsqrt", 12},       {"divide", 6},
-                 {"remainder", 200}};
-    if (node->def->op_class == TP_OP_RANDOM) return 60;
-    if (node->def->op_class != TP_OP_ELEMENTWISE) return 0;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(node->def->name, table[i].name) == 0) return table[i].weight;
-    return 1;
 }
 
 static bool is_never_stored(const tp_node *node)
@@ -118,7 +97,7 @@ static void measure(const tp_fusion *fusion, tp_node_id id, double top_elems, su
         t->bytes += read * (double)tp_dtype_size(node->dtype);
         return;
     }
-    t->compute += weight_of(node) * (elems < top_elems ? elems : top_elems);
+    t->compute += tp_op_weight(node) * (elems < top_elems ? elems : top_elems);
     for (int32_t i = 0; i < node->input_count; i++)
         measure(fusion, node->inputs[i], top_elems, t);
 }

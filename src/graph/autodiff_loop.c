@@ -5,7 +5,7 @@
  * gradients can be asked of them; most are dead, because few gradients look at a result.
  *
  * Where a value comes from: a slice is sliced again. A result that is dear (a product, a reduction, a
- * carry) is stacked by the first loop. Cheap ones are their twins, computed again. A cheap node that is
+ * carry, an exponential function) is stacked by the first loop. Cheap ones are their twins, computed again. A cheap node that is
  * the only reader of a dear one is dear itself, so that x w + h u + b is kept once and not as its parts. */
 #include "core/alloc.h"
 #include "graph/attrs.h"
@@ -13,6 +13,11 @@
 #include "graph/builder.h"
 #include "graph/loop.h"
 #include "graph/rewrite.h"
+#include "graph/weight.h"
+
+/* From here on storing a value, and reading it again, is less work than computing it again: an f32 written and read
+ * is 8 bytes of traffic, on CPUs about as many vector operations of 16. Measured: a turn of an LSTM's gradient. */
+#define DEAR_WEIGHT 20
 
 typedef struct loop_gradient {
     tp_autodiff *ad;
@@ -55,6 +60,7 @@ static bool is_dear(const loop_gradient *lg, tp_node_id id)
     if (!node->loop || node->def->loop_part == TP_LOOP_SLICE) return false;
     if (!is_cheap(node)) return true;
     if (node->def->op_class != TP_OP_ELEMENTWISE) return false;
+    if (tp_op_weight(node) >= DEAR_WEIGHT) return true;
     for (int32_t i = 0; i < node->input_count; ++i)
         if (lg->uses[node->inputs[i]] == 1 && is_dear(lg, node->inputs[i])) return true;
     return false;
@@ -209,6 +215,17 @@ static void join_product(loop_gradient *lg, const tp_node *node, tp_node_id d)
 
 /* ---- the walk ---- */
 
+/* The gradient of a kept result looks at the twin of the op; what it looks at is there already, so that the twin is
+ * not computed. */
+static void look_at_value(loop_gradient *lg, tp_node_id twin, tp_node_id value, tp_node_id first)
+{
+    for (tp_node_id id = first; id < lg->graph->node_count; id++) {
+        tp_node *node = &lg->graph->nodes[id];
+        for (int32_t i = 0; i < node->input_count; i++)
+            if (node->inputs[i] == twin) node->inputs[i] = value;
+    }
+}
+
 static void propagate(loop_gradient *lg, tp_node_id id)
 {
     tp_graph *graph = lg->graph;
@@ -221,7 +238,10 @@ static void propagate(loop_gradient *lg, tp_node_id id)
     for (int32_t i = 0; i < TP_MAX_INPUTS; ++i)
         d_inputs[i] = TP_NO_NODE;
     if (graph->has_failed) return;
+    const tp_node_id value = tp_op_weight(&node) >= DEAR_WEIGHT ? value_of(lg, id) : twin;
+    const tp_node_id first = graph->node_count;
     node.def->gradient(graph, twin, d, d_inputs);
+    if (value != twin) look_at_value(lg, twin, value, first);
     if (!graph->has_failed && is_joined_product(lg, &node) && is_active[node.inputs[1]]) {
         join_product(lg, &node, d);
         d_inputs[1] = TP_NO_NODE;

@@ -87,6 +87,8 @@ typedef struct tp_mxu_problem {
         c_tensor; /* the caller's buffer indexes, copied into the launches' args */
     tp_mxu_epilogue epilogue;
     bool is_fast_math; /* variants outside the contract (CLBlast) may be taken */
+    /* How often the product runs while B stays the same: for each core, in each turn of a loop; 0: once. */
+    int64_t runs_per_b;
     const char *label;
 } tp_mxu_problem;
 

@@ -13,6 +13,7 @@ static tpucl_status compile_unverified(const tp_graph *graph, tp_device *device,
 {
     const tp_compile_options compile = {.name = options->name,
                                         .caps = tp_device_get_caps(device),
+                                        .cores = options->cores,
                                         .is_fast_math = options->is_fast_math};
     TP_LOG_WARNING("verify", "TPUCL_VERIFY is off: kernels were not checked on %s",
                    tp_device_label(device));
@@ -36,6 +37,7 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
         const tp_compile_options compile = {.name = options->name,
                                             .caps = tp_device_get_caps(device),
                                             .allow = &allow,
+                                            .cores = options->cores,
                                             .is_fast_math = options->is_fast_math};
         status = tp_compile(graph, &compile, out_program);
     }
@@ -47,13 +49,15 @@ tpucl_status tp_compile_for_devices(const tp_graph *graph, const tp_core_map *ma
                                     const tp_compile_verified_options *options,
                                     tp_program **out_programs)
 {
+    tp_compile_verified_options here = *options;
+    here.cores = (map->core_count + map->device_count - 1) / map->device_count;
     for (int32_t d = 0; d < map->device_count; d++) {
         const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
         for (int32_t other = 0; other < d && !out_programs[d]; other++)
             if (memcmp(caps, tp_device_get_caps(map->devices[other]), sizeof *caps) == 0)
                 out_programs[d] = out_programs[other];
         if (!out_programs[d])
-            TP_TRY(tp_compile_verified(graph, map->devices[d], options, &out_programs[d]));
+            TP_TRY(tp_compile_verified(graph, map->devices[d], &here, &out_programs[d]));
     }
     return TPUCL_OK;
 }
