@@ -108,9 +108,17 @@ typedef struct tp_mxu_scratch {
 #define TP_MXU_MAX_SCRATCH 4
 #define TP_MXU_MAX_LAUNCHES 8
 #define TP_MXU_MAX_VARIANTS 16
+#define TP_MXU_KNOB_COUNT 11
+
+/* A variant and a value for each of its knobs: kernel/mxu_choice.h. */
+typedef struct tp_mxu_choice {
+    const char *variant;               /* name in the catalogue: "mxu_register" */
+    int32_t values[TP_MXU_KNOB_COUNT]; /* by tp_mxu_knob; those of other variants count nothing */
+} tp_mxu_choice;
 
 typedef struct tp_mxu_plan {
-    const char *variant; /* name in the catalogue: "mxu_register" */
+    const char *variant;  /* name in the catalogue: "mxu_register" */
+    tp_mxu_choice choice; /* the settings that it was planned with */
     tp_mxu_scratch scratch[TP_MXU_MAX_SCRATCH];
     int32_t scratch_count;
     tp_launch launches[TP_MXU_MAX_LAUNCHES];
@@ -123,14 +131,18 @@ typedef struct tp_mxu_plan {
 
 /* Which variants may run on a device: verify/ fills it from its verdicts. NULL allows all. */
 typedef struct tp_mxu_allow {
-    bool (*is_allowed)(void *user, const char *variant, const tp_mxu_problem *problem);
+    /* `choice` is NULL where heuristics make the settings. */
+    bool (*is_allowed)(void *user, const char *variant, const tp_mxu_problem *problem,
+                       const tp_mxu_choice *choice);
     void *user;
     const char *forced; /* name of the only variant to try, or NULL */
+    /* The only settings to try, in place of what heuristics choose; or NULL. */
+    const tp_mxu_choice *forced_choice;
 } tp_mxu_allow;
 
 /* Picks the first variant of the catalogue that accepts and plans it. Everything it returns lives
- * in `arena`. TPUCL_UNSUPPORTED when none accepts (only with `forced` or `allow`: mxu_reference
- * takes all). */
+ * in `arena`. TPUCL_UNSUPPORTED when none accepts (only with `forced`, `forced_choice` or `allow`:
+ * mxu_reference takes all). */
 tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_caps *caps,
                                 const tp_mxu_allow *allow, int32_t scratch_base, tp_arena *arena,
                                 tp_mxu_plan *out_plan);

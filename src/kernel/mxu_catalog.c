@@ -146,8 +146,12 @@ tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_c
 {
     TP_TRY(check_problem(problem));
     memset(out_plan, 0, sizeof *out_plan);
-    tp_mxu_builder builder = {problem, caps, scratch_base, arena, out_plan};
+    tp_mxu_builder builder = {problem, caps, scratch_base, arena, out_plan, NULL};
     const char *forced = allow == NULL ? NULL : allow->forced;
+    if (allow != NULL && allow->forced_choice != NULL) {
+        builder.choice = allow->forced_choice;
+        forced = allow->forced_choice->variant;
+    }
     const bool has_groups = problem->kind != TP_MXU_DOT && tp_mxu_groups(&problem->conv) > 1;
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
         const tp_mxu_variant *variant = variants[i];
@@ -155,16 +159,17 @@ tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_c
         if (forced != NULL && strcmp(forced, variant->name) != 0) continue;
         if (has_groups && !variant->takes_groups)
             reason = "it does not take groups of channels";
-        else
-            TP_TRY(variant->decline(&builder, forced != NULL, &reason));
+        else if (builder.choice != NULL)
+            TP_TRY(tp_mxu_choice_check(problem, caps, builder.choice, arena, &reason));
+        if (reason == NULL) TP_TRY(variant->decline(&builder, forced != NULL, &reason));
         if (reason == NULL && allow != NULL && allow->is_allowed != NULL &&
-            !allow->is_allowed(allow->user, variant->name, problem))
+            !allow->is_allowed(allow->user, variant->name, problem, builder.choice))
             reason = "it did not reproduce the reference bits on this device";
         if (reason != NULL) {
             TP_TRY(note_declined(out_plan, arena, variant->name, reason));
             continue;
         }
-        out_plan->variant = variant->name;
+        out_plan->variant = out_plan->choice.variant = variant->name;
         if (problem->batch == 0 || problem->m == 0 || problem->n == 0) return TPUCL_OK;
         return variant->plan(&builder);
     }

@@ -29,7 +29,7 @@ static tpucl_status plan(tp_mxu_builder *builder)
     const int64_t groups = tp_mxu_groups(conv);
     const bool is_depthwise = conv->in_c == groups && conv->out_c == groups;
     const int columns = builder->caps->preferred_float_vector >= 4 ? 16 : 1;
-    const int rows = choose_rows(problem, columns);
+    const int rows = tp_mxu_knob_value(builder, TP_MXU_TILE_M, choose_rows(problem, columns));
     const char *what = tp_arena_printf(builder->arena, "mxu_grouped %dx%d", rows, columns);
     const char *options =
         tp_arena_printf(builder->arena, "-DTILE_M=%d -DCOLUMNS=%d -DB_RUNS_ALONG_N=%d", rows,

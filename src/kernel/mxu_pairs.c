@@ -3,12 +3,10 @@
  */
 #include "kernel/mxu_register.h"
 
-/* The tile of a device whose vectors have 16 floats, which the kernel is written for. */
+/* The tile of vectors of 16 floats, which the kernel is written for. */
 static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
 {
-    tp_device_caps caps = *builder->caps;
-    caps.preferred_float_vector = 16;
-    return tp_mxu_choose_tile(builder->problem, &caps);
+    return tp_mxu_choose_tile(builder, 16);
 }
 
 static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)

@@ -5,6 +5,13 @@
 
 #include <string.h>
 
+int tp_mxu_knob_value(const tp_mxu_builder *builder, tp_mxu_knob knob, int heuristic)
+{
+    const int value = builder->choice == NULL ? heuristic : builder->choice->values[knob];
+    builder->plan->choice.values[knob] = value;
+    return value;
+}
+
 int64_t tp_mxu_passes(const tp_mxu_problem *problem)
 {
     return tp_precision_passes(problem->precision);

@@ -6,6 +6,7 @@
 #define TP_KERNEL_MXU_PLAN_H
 
 #include "kernel/mxu.h"
+#include "kernel/mxu_choice.h"
 
 /* A plan in the making. */
 typedef struct tp_mxu_builder {
@@ -14,7 +15,12 @@ typedef struct tp_mxu_builder {
     int32_t scratch_base;
     tp_arena *arena;
     tp_mxu_plan *plan;
+    const tp_mxu_choice *choice; /* in place of what heuristics choose, or NULL */
 } tp_mxu_builder;
+
+/* The value to plan with: the choice's where there is one, else what heuristics say. The plan
+ * remembers it. */
+int tp_mxu_knob_value(const tp_mxu_builder *builder, tp_mxu_knob knob, int heuristic);
 
 typedef struct tp_mxu_variant {
     const char *name;

@@ -49,12 +49,18 @@ static bool b_runs_along_n(const tp_mxu_problem *problem)
     return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
 }
 
-tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_problem *problem, const tp_device_caps *caps)
+int tp_mxu_native_width(const tp_device_caps *caps)
 {
-    tp_mxu_tile t = {0};
     const uint32_t preferred = caps->preferred_float_vector;
-    t.vector_width = preferred >= 16 ? 16 : preferred >= 8 ? 8 : 4;
+    return preferred >= 16 ? 16 : preferred >= 8 ? 8 : 4;
+}
+
+tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_builder *builder, int vector_width)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    tp_mxu_tile t = {.vector_width = vector_width};
     t.vectors = t.vector_width == 16 ? (problem->n <= 16 ? 1 : 2) : t.vector_width == 8 ? 2 : 4;
+    t.vectors = tp_mxu_knob_value(builder, TP_MXU_TILE_VECTORS, t.vectors);
     t.columns = t.vectors * t.vector_width;
     t.rows = choose_rows(problem->m, t.vector_width);
     t.panel_by_row = true;
@@ -69,17 +75,29 @@ tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_problem *problem, const tp_device_ca
         t.panel_by_row = false;
         t.rows = rows_of_line(problem, t.vector_width);
     }
+    t.rows = tp_mxu_knob_value(builder, TP_MXU_TILE_M, t.rows);
+    t.panel_by_row = tp_mxu_knob_value(builder, TP_MXU_PANEL_BY_ROW, t.panel_by_row) != 0;
     const int64_t longest = problem->k < TP_MXU_K_BLOCK ? problem->k : TP_MXU_K_BLOCK;
     const int64_t pitch = t.panel_by_row ? t.rows : t.rows > 8 ? 16 : 8;
     t.panel_chunks = tp_mxu_ceil_div(longest, TP_MXU_K_CHUNK);
     t.panel_bytes = t.panel_chunks * TP_MXU_K_CHUNK * pitch * 4;
-    t.panel_is_packed = (uint64_t)t.panel_bytes > caps->local_memory_bytes;
+    t.panel_is_packed = (uint64_t)t.panel_bytes > builder->caps->local_memory_bytes;
     t.panels = tp_mxu_ceil_div(problem->m, t.rows);
     t.tiles = tp_mxu_ceil_div(problem->n, t.columns);
     /* Packing B reads and writes all of it once; with one or two panels it is not read often enough
      * after. */
     t.b_is_packed = t.panels > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
                     !b_runs_along_n(problem);
+    return t;
+}
+
+/* The tile of mxu_register itself, whose width and packing can be chosen, too. */
+static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
+{
+    const int native = tp_mxu_native_width(builder->caps);
+    tp_mxu_tile t =
+        tp_mxu_choose_tile(builder, tp_mxu_knob_value(builder, TP_MXU_VECTOR_WIDTH, native));
+    t.b_is_packed = tp_mxu_knob_value(builder, TP_MXU_B_IS_PACKED, t.b_is_packed) != 0;
     return t;
 }
 
@@ -112,7 +130,7 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     const tp_mxu_problem *problem = builder->problem;
     TP_TRY(tp_mxu_check_units(builder, out_reason));
     if (*out_reason != NULL) return TPUCL_OK;
-    const tp_mxu_tile t = tp_mxu_choose_tile(problem, builder->caps);
+    const tp_mxu_tile t = choose_tile(builder);
     if (t.b_is_packed) {
         TP_TRY(tp_mxu_check_scratch(builder, "packed B", tp_mxu_packed_b_bytes(problem, &t, false),
                                     out_reason));
@@ -248,7 +266,7 @@ static tpucl_status pack_a(tp_mxu_builder *builder, const tp_mxu_tile *t, int32_
 
 /* Work-groups share the tiles of n when there are few panels: about four groups per compute
  * unit. */
-int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
+static int64_t default_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
 {
     const tp_mxu_problem *problem = builder->problem;
     const int64_t groups = t->panels * tp_mxu_units(problem) * problem->batch;
@@ -258,10 +276,15 @@ int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t
     return shares < t->tiles ? shares : t->tiles;
 }
 
+int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
+{
+    return tp_mxu_knob_value(builder, TP_MXU_SHARES, (int)default_shares(builder, t));
+}
+
 static tpucl_status plan(tp_mxu_builder *builder)
 {
     const tp_mxu_problem *problem = builder->problem;
-    const tp_mxu_tile t = tp_mxu_choose_tile(problem, builder->caps);
+    const tp_mxu_tile t = choose_tile(builder);
     int32_t a = problem->a_tensor, b = problem->b_tensor;
     if (t.b_is_packed) TP_TRY(tp_mxu_pack_b(builder, &t, false, &b));
     if (t.panel_is_packed) TP_TRY(pack_a(builder, &t, &a));

@@ -13,7 +13,10 @@ typedef struct tp_mxu_tile {
     int64_t panels, tiles, panel_chunks, panel_bytes;
 } tp_mxu_tile;
 
-tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_problem *problem, const tp_device_caps *caps);
+/* For vectors of `vector_width` floats where no choice says another width. */
+tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_builder *builder, int vector_width);
+/* 4, 8 or 16: what the device's registers hold. */
+int tp_mxu_native_width(const tp_device_caps *caps);
 
 /* Parts of the work-groups' second dimension: how many share the tiles of a panel. */
 int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t);

@@ -30,19 +30,38 @@ static int outputs_per_item(int64_t extent)
     return extent <= 2 * LOCAL_THREADS ? 2 : 4;
 }
 
-static int64_t local_bytes(const tp_mxu_problem *problem)
+typedef struct local_tile {
+    int threads_m, threads_n, thread_m, thread_n, k;
+    int m, n; /* threads * outputs of each */
+} local_tile;
+
+static local_tile choose_local_tile(const tp_mxu_builder *builder)
 {
-    const int64_t rows = LOCAL_THREADS * outputs_per_item(problem->m);
-    const int64_t columns = LOCAL_THREADS * outputs_per_item(problem->n);
-    return LOCAL_TILE_K * (rows + columns + 2) * 4;
+    const tp_mxu_problem *problem = builder->problem;
+    local_tile t = {
+        .threads_m = tp_mxu_knob_value(builder, TP_MXU_THREADS_M, LOCAL_THREADS),
+        .threads_n = tp_mxu_knob_value(builder, TP_MXU_THREADS_N, LOCAL_THREADS),
+        .thread_m = tp_mxu_knob_value(builder, TP_MXU_THREAD_M, outputs_per_item(problem->m)),
+        .thread_n = tp_mxu_knob_value(builder, TP_MXU_THREAD_N, outputs_per_item(problem->n)),
+        .k = tp_mxu_knob_value(builder, TP_MXU_TILE_K, LOCAL_TILE_K),
+    };
+    t.m = t.threads_m * t.thread_m;
+    t.n = t.threads_n * t.thread_n;
+    return t;
+}
+
+static int64_t local_bytes(const local_tile *t)
+{
+    return (int64_t)t->k * (t->m + t->n + 2) * 4;
 }
 
 static tpucl_status decline_local(const tp_mxu_builder *builder, bool is_forced,
                                   const char **out_reason)
 {
     const tp_device_caps *caps = builder->caps;
-    const uint64_t items = LOCAL_THREADS * LOCAL_THREADS;
-    const uint64_t bytes = (uint64_t)local_bytes(builder->problem);
+    const local_tile t = choose_local_tile(builder);
+    const uint64_t items = (uint64_t)(t.threads_m * t.threads_n);
+    const uint64_t bytes = (uint64_t)local_bytes(&t);
     TP_TRY(tp_mxu_check_units(builder, out_reason));
     if (*out_reason != NULL) return TPUCL_OK;
     if (caps->max_work_group_size < items || caps->local_memory_bytes < bytes) {
@@ -65,14 +84,13 @@ static tpucl_status decline_local(const tp_mxu_builder *builder, bool is_forced,
 static tpucl_status plan_local(tp_mxu_builder *builder)
 {
     const tp_mxu_problem *problem = builder->problem;
-    const int thread_m = outputs_per_item(problem->m), thread_n = outputs_per_item(problem->n);
-    const int tile_m = thread_m * LOCAL_THREADS, tile_n = thread_n * LOCAL_THREADS;
-    const char *what = tp_arena_printf(builder->arena, "mxu_local %dx%d", tile_m, tile_n);
+    const local_tile t = choose_local_tile(builder);
+    const char *what = tp_arena_printf(builder->arena, "mxu_local %dx%d", t.m, t.n);
     const char *options = tp_arena_printf(
         builder->arena,
         "-DTHREADS_M=%d -DTHREADS_N=%d -DTHREAD_M=%d -DTHREAD_N=%d -DTILE_K=%d -DA_RUNS_ALONG_M=%d"
         " -DB_RUNS_ALONG_N=%d",
-        LOCAL_THREADS, LOCAL_THREADS, thread_m, thread_n, LOCAL_TILE_K, a_runs_along_m(problem),
+        t.threads_m, t.threads_n, t.thread_m, t.thread_n, t.k, a_runs_along_m(problem),
         b_runs_along_n(problem));
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
@@ -80,13 +98,13 @@ static tpucl_status plan_local(tp_mxu_builder *builder)
         .text = "mxu/mxu_local.cl",
         .options = options,
         .entry = "mxu_local",
-        .global = {(size_t)(tp_mxu_ceil_div(problem->n, tile_n) * LOCAL_THREADS),
-                   (size_t)(tp_mxu_ceil_div(problem->m, tile_m) * LOCAL_THREADS), 1},
-        .local = {LOCAL_THREADS, LOCAL_THREADS, 1},
+        .global = {(size_t)(tp_mxu_ceil_div(problem->n, t.n) * t.threads_n),
+                   (size_t)(tp_mxu_ceil_div(problem->m, t.m) * t.threads_m), 1},
+        .local = {(size_t)t.threads_n, (size_t)t.threads_m, 1},
         .bytes = operand_bytes(problem),
     };
     return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor,
-                              local_bytes(problem));
+                              local_bytes(&t));
 }
 
 const tp_mxu_variant tp_mxu_variant_local = {
@@ -107,7 +125,8 @@ static tpucl_status plan_direct(tp_mxu_builder *builder)
 {
     const tp_mxu_problem *problem = builder->problem;
     const int columns = builder->caps->preferred_float_vector >= 4 ? 16 : 1;
-    const int rows = problem->m < DIRECT_ROWS ? (int)problem->m : DIRECT_ROWS;
+    const int rows = tp_mxu_knob_value(builder, TP_MXU_TILE_M,
+                                       problem->m < DIRECT_ROWS ? (int)problem->m : DIRECT_ROWS);
     const char *what = tp_arena_printf(builder->arena, "mxu_direct %dx%d", rows, columns);
     const char *options =
         tp_arena_printf(builder->arena, "-DTILE_M=%d -DCOLUMNS=%d -DB_RUNS_ALONG_N=%d", rows,

@@ -206,10 +206,12 @@ static void keep(tp_verdicts *verdicts, const verdict *entry)
     tp_error_clear();
 }
 
-static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem)
+static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem,
+                       const tp_mxu_choice *choice)
 {
     tp_verdicts *verdicts = user;
     verdict entry = {0};
+    (void)choice;
     snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
              tp_precision_name(problem->precision));
     const verdict *known = find(verdicts, entry.key);

@@ -195,10 +195,12 @@ Test(mxu_catalog, a_result_once_per_device_is_launched_once)
     cr_assert(tp_mxu_plan_create(&problem, &cpu, NULL, 20, arena, &plan) == TPUCL_INVALID_ARGUMENT);
 }
 
-static bool forbid_register(void *user, const char *variant, const tp_mxu_problem *p)
+static bool forbid_register(void *user, const char *variant, const tp_mxu_problem *p,
+                            const tp_mxu_choice *choice)
 {
     (void)user;
     (void)p;
+    (void)choice;
     return strcmp(variant, "mxu_register") != 0;
 }
 
