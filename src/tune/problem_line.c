@@ -410,5 +410,9 @@ void tp_problem_line_to_mxu(const tp_problem_line *line, tp_precision precision,
 
 double tp_problem_line_flops(const tp_problem_line *line)
 {
-    return 2.0 * (double)line->batch * (double)line->m * (double)line->n * (double)line->k;
+    const tp_mxu_conv *c = &line->conv;
+    if (line->kind == TP_MXU_DOT)
+        return 2.0 * (double)line->batch * (double)line->m * (double)line->n * (double)line->k;
+    const double taps = (double)(c->kernel_h * c->kernel_w) * (double)(c->in_c / c->groups);
+    return 2.0 * taps * (double)(c->images * c->out_h * c->out_w) * (double)c->out_c;
 }

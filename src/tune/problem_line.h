@@ -51,7 +51,9 @@ void tp_problem_line_print(const tp_problem_line *line, char out_text[TP_PROBLEM
 void tp_problem_line_to_mxu(const tp_problem_line *line, tp_precision precision,
                             tp_mxu_problem *out_problem);
 
-/* Floating-point operations: two for each multiply-add, those with padding too. */
+/* Floating-point operations: two for each multiply-add, those with padding too. Both gradients have as
+ * many as the forward convolution: what a strided one's input gradient reads between the strides is
+ * not counted. */
 double tp_problem_line_flops(const tp_problem_line *line);
 
 #endif

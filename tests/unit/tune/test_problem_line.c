@@ -71,6 +71,17 @@ Test(problem_line, conv_sizes)
     expect_product("conv 2 10 12 6 4 3x3 groups=2 op=filter_grad", 9 * 3, 4, 2 * 10 * 12);
 }
 
+Test(problem_line, gradients_count_the_operations_of_the_forward_convolution)
+{
+    static const char *const ops[] = {"forward", "input_grad", "filter_grad"};
+    char text[TP_PROBLEM_LINE_BYTES];
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        snprintf(text, sizeof text, "conv 2 9 9 6 8 3x3 stride=2 pad=1 groups=2 op=%s", ops[i]);
+        const tp_problem_line line = parse(text);
+        cr_assert_eq(tp_problem_line_flops(&line), 2.0 * (2 * 5 * 5) * 8 * (9 * 3), "%s", text);
+    }
+}
+
 Test(problem_line, padding_of_same_is_uneven_where_keras_says)
 {
     /* 3 taps, stride 2: 56 needs one more pixel, at the end; 57 two, one on each side */
