@@ -178,7 +178,12 @@ tpucl_status tp_product_timer_run_packing(tp_product_timer *timer, int32_t repea
     return time_part(timer, repeats, PACKING, out_seconds);
 }
 
-static tpucl_status read_as_f32(tp_product_timer *timer, int32_t tensor, float *out)
+size_t tp_product_timer_elements(const tp_product_timer *timer, int32_t tensor)
+{
+    return timer->tensors[tensor].elements;
+}
+
+tpucl_status tp_product_timer_read_tensor(tp_product_timer *timer, int32_t tensor, float *out)
 {
     const tp_dtype dtype = dtype_of(&timer->problem, tensor);
     tp_plan_tensor *from = &timer->tensors[tensor];
@@ -192,9 +197,27 @@ static tpucl_status read_as_f32(tp_product_timer *timer, int32_t tensor, float *
     return status;
 }
 
+tpucl_status tp_product_timer_write_tensor(tp_product_timer *timer, int32_t tensor,
+                                           const float *elements)
+{
+    const tp_dtype dtype = dtype_of(&timer->problem, tensor);
+    tp_plan_tensor *to = &timer->tensors[tensor];
+    void *host = tp_alloc_array(to->elements, to->element_bytes);
+    tpucl_status status = host == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
+    for (size_t i = 0; status == TPUCL_OK && i < to->elements; i++)
+        if (dtype == TP_BF16)
+            ((uint16_t *)host)[i] = tp_bf16_from_f32(elements[i]);
+        else
+            ((float *)host)[i] = elements[i];
+    for (size_t core = 0; status == TPUCL_OK && core < to->parts; core++)
+        status = tp_plan_tensor_write(to, core, host);
+    tp_free(host);
+    return status;
+}
+
 tpucl_status tp_product_timer_read(tp_product_timer *timer, float *out_c)
 {
-    return read_as_f32(timer, 2, out_c);
+    return tp_product_timer_read_tensor(timer, 2, out_c);
 }
 
 tpucl_status tp_product_timer_operands(tp_product_timer *timer, float *out_a, float *out_b)
@@ -202,8 +225,8 @@ tpucl_status tp_product_timer_operands(tp_product_timer *timer, float *out_a, fl
     const tp_mxu_problem *p = &timer->problem;
     if (p->kind != TP_MXU_DOT || p->batch != 1 || p->a.stride_inner != 1 || p->b.stride_outer != 1)
         return TP_FAIL(TPUCL_UNSUPPORTED, "only plain row-major operands can be read back");
-    TP_TRY(read_as_f32(timer, 0, out_a));
-    return read_as_f32(timer, 1, out_b);
+    TP_TRY(tp_product_timer_read_tensor(timer, 0, out_a));
+    return tp_product_timer_read_tensor(timer, 1, out_b);
 }
 
 const tp_mxu_plan *tp_product_timer_plan(const tp_product_timer *timer)

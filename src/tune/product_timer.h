@@ -33,8 +33,16 @@ tpucl_status tp_product_timer_run(tp_product_timer *timer, int32_t repeats,
 tpucl_status tp_product_timer_run_packing(tp_product_timer *timer, int32_t repeats,
                                           double *out_seconds);
 
-/* The first core's result as f32, m * n of batch entry 0, to check it once before timing. */
+/* The first core's result as f32, batch * m * n, to check it once before timing. */
 tpucl_status tp_product_timer_read(tp_product_timer *timer, float *out_c);
+/* The first core's tensor 0 (A), 1 (B) or 2 (C) as it lies in memory, as f32: batch * rows * columns, of
+ * convolutions the images or the filter. Writing goes to all cores, rounded where the tensor is bf16, so
+ * that several libraries can work on the same data. */
+size_t tp_product_timer_elements(const tp_product_timer *timer, int32_t tensor);
+tpucl_status tp_product_timer_read_tensor(tp_product_timer *timer, int32_t tensor,
+                                          float *out_elements);
+tpucl_status tp_product_timer_write_tensor(tp_product_timer *timer, int32_t tensor,
+                                           const float *elements);
 /* The first core's operands as dense f32 [m][k], [k][n] of batch entry 0; dot_general only. */
 tpucl_status tp_product_timer_operands(tp_product_timer *timer, float *out_a, float *out_b);
 
