@@ -84,9 +84,10 @@ tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_builder *builder, int vector_width)
     t.panel_is_packed = (uint64_t)t.panel_bytes > builder->caps->local_memory_bytes;
     t.panels = tp_mxu_ceil_div(problem->m, t.rows);
     t.tiles = tp_mxu_ceil_div(problem->n, t.columns);
-    /* Packing B reads and writes all of it once; with one or two panels it is not read often enough
-     * after. */
-    t.b_is_packed = t.panels > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
+    /* Packing B reads and writes all of it once; where one or two panels are all that reads it after, that is not
+     * often enough. */
+    const int64_t runs = problem->runs_per_b > 1 ? problem->runs_per_b : 1;
+    t.b_is_packed = t.panels > 2 || runs > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
                     !b_runs_along_n(problem);
     return t;
 }
