@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Developer bench of products: tpucl bf16 and f32 (packing included), CLBlast, OpenBLAS; square
  * sizes, the small ones of one training core (eight cores in a wave), convolutions and their
- * gradients.
+ * gradients, the layers of ResNet-50.
  *
- *   bench_gemm [square] [small] [conv] [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
+ *   bench_gemm [square] [small] [conv] [resnet] [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
  *
  * --cpu-time counts processor seconds of all threads instead of the wall clock's: GFLOP/s are then
  * those of one processor core, hardly disturbed by other work on the machine. OpenBLAS uses one
@@ -27,7 +27,7 @@
 char *openblas_get_corename(void); /* not declared by every cblas.h */
 
 typedef struct options {
-    bool square, small, conv, clblast, cpu_time;
+    bool square, small, conv, resnet, clblast, cpu_time;
     const char *only;
     int rounds;
 } options;
@@ -239,35 +239,44 @@ static void bench_small(tp_device *device, const options *o)
     }
 }
 
-static void conv_problem(tp_mxu_kind kind, int images, int size, int in_c, int out_c, int kernel,
-                         tp_mxu_problem *out)
+/* A layer with padding of kernel / 2 on all sides. */
+typedef struct conv_layer {
+    int images, size, in_c, out_c, kernel, stride;
+} conv_layer;
+
+static void conv_problem(tp_mxu_kind kind, const conv_layer *layer, tp_mxu_problem *out)
 {
+    const int pad = layer->kernel / 2;
+    const int64_t out_size = (layer->size + 2 * pad - layer->kernel) / layer->stride + 1;
     const tp_mxu_conv c = {
-        .images = images,
-        .in_h = size,
-        .in_w = size,
-        .in_c = in_c,
-        .out_h = size,
-        .out_w = size,
-        .out_c = out_c,
-        .kernel_h = kernel,
-        .kernel_w = kernel,
-        .stride_h = 1,
-        .stride_w = 1,
-        .pad_top = kernel / 2,
-        .pad_left = kernel / 2,
+        .images = layer->images,
+        .in_h = layer->size,
+        .in_w = layer->size,
+        .in_c = layer->in_c,
+        .out_h = out_size,
+        .out_w = out_size,
+        .out_c = layer->out_c,
+        .kernel_h = layer->kernel,
+        .kernel_w = layer->kernel,
+        .stride_h = layer->stride,
+        .stride_w = layer->stride,
+        .pad_top = pad,
+        .pad_left = pad,
         .dilation_h = 1,
         .dilation_w = 1,
     };
-    const int64_t pixels = (int64_t)images * size * size, taps = (int64_t)kernel * kernel;
+    const int64_t in_pixels = c.images * c.in_h * c.in_w, out_pixels = c.images * c.out_h * c.out_w;
+    const int64_t taps = c.kernel_h * c.kernel_w;
     *out = (tp_mxu_problem){
         .kind = kind,
         .batch = 1,
-        .m = kind == TP_MXU_CONV_FILTER_GRAD ? taps * in_c : pixels,
-        .n = kind == TP_MXU_CONV_INPUT_GRAD ? in_c : out_c,
-        .k = kind == TP_MXU_CONV_FILTER_GRAD  ? pixels
-             : kind == TP_MXU_CONV_INPUT_GRAD ? taps * out_c
-                                              : taps * in_c,
+        .m = kind == TP_MXU_CONV_FILTER_GRAD  ? taps * c.in_c
+             : kind == TP_MXU_CONV_INPUT_GRAD ? in_pixels
+                                              : out_pixels,
+        .n = kind == TP_MXU_CONV_INPUT_GRAD ? c.in_c : c.out_c,
+        .k = kind == TP_MXU_CONV_FILTER_GRAD  ? out_pixels
+             : kind == TP_MXU_CONV_INPUT_GRAD ? taps * c.out_c
+                                              : taps * c.in_c,
         .a = {.dtype = TP_BF16},
         .b = {.dtype = TP_BF16, .is_replicated = kind != TP_MXU_CONV_FILTER_GRAD},
         .conv = c,
@@ -275,31 +284,55 @@ static void conv_problem(tp_mxu_kind kind, int images, int size, int in_c, int o
     };
 }
 
-static void bench_conv(tp_device *device, const options *o)
+/* The three products of each layer, as a step of training has them: none by the input of a first
+ * layer. */
+static void bench_layers(tp_device *device, const options *o, const conv_layer *layers,
+                         size_t count)
 {
-    static const struct {
-        int images, size, in_c, out_c, kernel;
-    } rows[] = {{128, 28, 1, 32, 3},
-                {128, 14, 16, 32, 3},
-                {128, 14, 32, 64, 3},
-                {64, 28, 64, 64, 3},
-                {16, 14, 256, 256, 3}};
     static const char *const kinds[] = {[TP_MXU_CONV] = "conv",
                                         [TP_MXU_CONV_INPUT_GRAD] = "input gradient",
                                         [TP_MXU_CONV_FILTER_GRAD] = "filter gradient"};
-    print_row_head("convolutions, one core, bf16");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
+        const conv_layer *layer = &layers[i];
         for (int kind = TP_MXU_CONV; kind <= TP_MXU_CONV_FILTER_GRAD; kind++) {
             char name[96];
             tp_mxu_problem p;
-            conv_problem((tp_mxu_kind)kind, rows[i].images, rows[i].size, rows[i].in_c,
-                         rows[i].out_c, rows[i].kernel, &p);
-            snprintf(name, sizeof name, "%s %dx%d, %d->%d, %d images of %d", kinds[kind],
-                     rows[i].kernel, rows[i].kernel, rows[i].in_c, rows[i].out_c, rows[i].images,
-                     rows[i].size);
+            if (kind == TP_MXU_CONV_INPUT_GRAD && layer->in_c == 3) continue;
+            conv_problem((tp_mxu_kind)kind, layer, &p);
+            snprintf(name, sizeof name, "%s %dx%d/%d, %d->%d, %d of %d", kinds[kind], layer->kernel,
+                     layer->kernel, layer->stride, layer->in_c, layer->out_c, layer->images,
+                     layer->size);
             bench_row(device, o, name, &p, 1, 1);
         }
     }
+}
+
+static void bench_conv(tp_device *device, const options *o)
+{
+    static const conv_layer layers[] = {{128, 28, 1, 32, 3, 1},
+                                        {128, 14, 16, 32, 3, 1},
+                                        {128, 14, 32, 64, 3, 1},
+                                        {64, 28, 64, 64, 3, 1},
+                                        {16, 14, 256, 256, 3, 1}};
+    print_row_head("convolutions, one core, bf16");
+    bench_layers(device, o, layers, sizeof layers / sizeof layers[0]);
+}
+
+/* Every geometry of ResNet-50 (He et al., "Deep Residual Learning for Image Recognition", table 1;
+ * strides in the 3x3 convolutions) at 224 x 224, batch 16. */
+static void bench_resnet(tp_device *device, const options *o)
+{
+    static const conv_layer layers[] = {
+        {16, 224, 3, 64, 7, 2},    {16, 56, 64, 64, 1, 1},    {16, 56, 64, 64, 3, 1},
+        {16, 56, 64, 256, 1, 1},   {16, 56, 256, 64, 1, 1},   {16, 56, 256, 128, 1, 1},
+        {16, 56, 128, 128, 3, 2},  {16, 28, 128, 128, 3, 1},  {16, 28, 128, 512, 1, 1},
+        {16, 28, 512, 128, 1, 1},  {16, 56, 256, 512, 1, 2},  {16, 28, 512, 256, 1, 1},
+        {16, 28, 256, 256, 3, 2},  {16, 14, 256, 256, 3, 1},  {16, 14, 256, 1024, 1, 1},
+        {16, 14, 1024, 256, 1, 1}, {16, 28, 512, 1024, 1, 2}, {16, 14, 1024, 512, 1, 1},
+        {16, 14, 512, 512, 3, 2},  {16, 7, 512, 512, 3, 1},   {16, 7, 512, 2048, 1, 1},
+        {16, 7, 2048, 512, 1, 1},  {16, 14, 1024, 2048, 1, 2}};
+    print_row_head("layers of ResNet-50, one core, bf16");
+    bench_layers(device, o, layers, sizeof layers / sizeof layers[0]);
 }
 
 static options read_options(int argc, char **argv)
@@ -309,12 +342,13 @@ static options read_options(int argc, char **argv)
         if (strcmp(argv[i], "square") == 0) o.square = true;
         if (strcmp(argv[i], "small") == 0) o.small = true;
         if (strcmp(argv[i], "conv") == 0) o.conv = true;
+        if (strcmp(argv[i], "resnet") == 0) o.resnet = true;
         if (strcmp(argv[i], "--no-clblast") == 0) o.clblast = false;
         if (strcmp(argv[i], "--cpu-time") == 0) o.cpu_time = true;
         if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) o.only = argv[++i];
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) o.rounds = atoi(argv[++i]);
     }
-    if (!o.square && !o.small && !o.conv) o.square = o.small = o.conv = true;
+    if (!o.square && !o.small && !o.conv && !o.resnet) o.square = o.small = o.conv = true;
     if (o.rounds < 7) o.rounds = 7;
     if (o.rounds > MAX_ROUNDS) o.rounds = MAX_ROUNDS;
     return o;
@@ -338,6 +372,7 @@ int main(int argc, char **argv)
     if (o.square) bench_square(device, &o);
     if (o.small) bench_small(device, &o);
     if (o.conv) bench_conv(device, &o);
+    if (o.resnet) bench_resnet(device, &o);
     tp_device_close(device);
     return 0;
 }

@@ -24,16 +24,18 @@
 #include "mxu/load_transposed.clh"
 
 /* Two rows of 16 columns. */
-static inline uint16 put_pair(global uint *dst, float16 first, float16 second, uint16 least)
+static inline ushort16 put_pair(global uint *dst, float16 first, float16 second, ushort16 least)
 {
-    vstore16(MXU_PAIR_16(first, second), 0, dst);
-    return min(least, min(MXU_LEAST_16(first), MXU_LEAST_16(second)));
+    const uint16 words = MXU_PAIR_16(first, second);
+    vstore16(words, 0, dst);
+    least = MXU_LEAST_OF(least, words.lo);
+    return MXU_LEAST_OF(least, words.hi);
 }
 
 /* Columns n0 .. n0+15 of rows k .. k_end, element by element; those past N are +0. */
-static inline uint16 pack_block(global uint *dst, global const mxu_b_t *b, uint n0, uint size_n,
+static inline ushort16 pack_block(global uint *dst, global const mxu_b_t *b, uint n0, uint size_n,
                                 uint k, uint k_end, ulong stride_outer, ulong stride_inner,
-                                uint part, uint16 least)
+                                uint part, ushort16 least)
 {
     for (; k < k_end; k += 2, dst += TILE_N) {
         float rows[2][16];
@@ -51,9 +53,9 @@ static inline uint16 pack_block(global uint *dst, global const mxu_b_t *b, uint 
 #define PUT_PAIR(i, j, pair) least = put_pair(dst + pair * TILE_N, y##i, y##j, least);
 
 /* The same for 16 columns that all exist. */
-static inline uint16 pack_full_block(global uint *dst, global const mxu_b_t *b, uint n0, uint k,
+static inline ushort16 pack_full_block(global uint *dst, global const mxu_b_t *b, uint n0, uint k,
                                      uint k_end, ulong stride_outer, ulong stride_inner, uint part,
-                                     uint16 least)
+                                     ushort16 least)
 {
 #if B_RUNS_ALONG_N
     for (; k + 2 <= k_end; k += 2, dst += TILE_N)
@@ -87,7 +89,7 @@ mxu_pack_pairs(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(uint, packed), uint size_n
     global const mxu_b_t *src = TP_AT(b, core) + entry * stride_batch;
     global uint *words = TP_AT(packed, core);
     global uint *dst = words + mxu_pair_slice(slice, size_k) + (ulong)(k_begin / 2) * TILE_N;
-    uint16 least = MXU_LEAST_NONE;
+    ushort16 least = MXU_LEAST_NONE;
     for (uint column = 0; column < TILE_N; column += 16) {
         const uint n0 = tile * TILE_N + column;
         if (n0 + 16 <= size_n)

@@ -3,7 +3,7 @@
  * computes  every kind of product but f32 ones, one block of k and one precision pass per unit
  *           (operands.clh), two steps of k per instruction
  * layout    as mxu_register with its panel in local memory, but both operands in pairs (pairs.clh):
- *           B packed by mxu_pack_pairs, the panel paired after it is packed
+ *           B packed by mxu_pack_pairs, the panel as it is filled
  * requires  a CPU device that is this host's processor, with AVX512_BF16; local memory for a panel
  * knobs     TILE_M, TILE_VECTORS, PANEL_BY_ROW as in mxu_register, with vectors of 16 floats
  *           PAIRS_ARE_STEPS  0: use the instruction; 1: plain steps, for devices that lack it
@@ -21,6 +21,7 @@
 #define PAIRS_ARE_STEPS 1
 #endif
 #define VECTOR_WIDTH 16
+#define PANEL_IN_PAIRS 1
 #include "mxu/operands.clh"
 #include "mxu/panel_pack.clh"
 #ifndef TP_EPILOGUE_PARAMS
@@ -42,53 +43,35 @@ static inline float16 two_steps(float16 sum, float16 a, float16 b)
 #endif
 }
 
+#define A_WORDS(r) (float16)(as_float(a_ptr[r * PANEL_ROW_STEP]))
 #define B_WORDS(i) as_float16(vload16(i, b_ptr))
 #if TILE_VECTORS == 1
 #define LOAD_B const float16 b0 = B_WORDS(0);
-#define STEP(r) sum_##r##_0 = two_steps(sum_##r##_0, (float16)(a_ptr[r * PANEL_ROW_STEP]), b0);
+#define STEP(r) sum_##r##_0 = two_steps(sum_##r##_0, A_WORDS(r), b0);
 #else
 #define LOAD_B const float16 b0 = B_WORDS(0), b1 = B_WORDS(1);
 #define STEP(r)                                                                                    \
     {                                                                                              \
-        const float16 a_words = (float16)(a_ptr[r * PANEL_ROW_STEP]);                              \
+        const float16 a_words = A_WORDS(r);                              \
         sum_##r##_0 = two_steps(sum_##r##_0, a_words, b0);                                         \
         sum_##r##_1 = two_steps(sum_##r##_1, a_words, b1);                                         \
     }
 #endif
 
-/* Turns the panel's first `count` places of k into words, in place: pair i of a chunk stands where
- * place i of the chunk stood. Returns the least magnitude. */
-static inline uint pair_panel(mxu_panel panel, uint count)
+/* The least magnitude in the panel's first `count` places of k. */
+static inline uint least_of_panel(mxu_panel panel, uint count)
 {
+    ushort16 least = MXU_LEAST_NONE;
 #if PANEL_BY_ROW
-    uint16 least = MXU_LEAST_NONE;
-    for (uint row = 0; row < TILE_M; row++) {
-        put_zeros(panel + row * PANEL_ROW_STEP, count, (32 - count % 32) % 32);
-        for (uint k = 0; k < count; k += 32) {
-            mxu_panel chunk = panel + k / MXU_CHUNK * PANEL_CHUNK_STEP + row * PANEL_ROW_STEP;
-            const uint within = k % MXU_CHUNK;
-            const float16 lower = vload16(0, chunk + within),
-                          upper = vload16(0, chunk + within + 16);
-            const float16 first = (float16)(lower.even, upper.even);
-            const float16 second = (float16)(lower.odd, upper.odd);
-            vstore16(as_float16(MXU_PAIR_16(first, second)), 0, chunk + within / 2);
-            least = min(least, min(MXU_LEAST_16(first), MXU_LEAST_16(second)));
-        }
-    }
-    return mxu_least_of_16(least);
+    for (uint k = 0; k < count; k += MXU_CHUNK, panel += PANEL_CHUNK_STEP)
+        for (uint row = 0; row < TILE_M; row++)
+            for (uint i = 0; i < MXU_PAIRS(min(MXU_CHUNK, count - k)); i += 8)
+                least = MXU_LEAST_OF(least, vload8(0, panel + row * PANEL_ROW_STEP + i));
 #else
-    uint least = MXU_LEAST_NONE;
-    for (uint k = 0; k < count; k += 2) {
-        mxu_panel src = panel + k * PANEL_PITCH;
-        mxu_panel dst = panel + k / MXU_CHUNK * PANEL_CHUNK_STEP + k % MXU_CHUNK / 2 * PANEL_PITCH;
-        for (uint row = 0; row < TILE_M; row++) {
-            const float first = src[row], second = k + 1 < count ? src[PANEL_PITCH + row] : 0.0f;
-            dst[row] = as_float(MXU_PAIR(first, second));
-            least = min(least, min(MXU_LEAST(first), MXU_LEAST(second)));
-        }
-    }
-    return least;
+    for (uint i = 0; i < MXU_PAIRS(count) * PANEL_PITCH; i += 8)
+        least = MXU_LEAST_OF(least, vload8(0, panel + i));
 #endif
+    return mxu_least_of_16(least);
 }
 
 /* A chunk's sums by plain steps, for operands with values so small that pairs would flush. Rare:
@@ -100,7 +83,7 @@ static inline void plain_chunk(mxu_vector *sums, int is_first, mxu_panel a_ptr,
         const uint row = i / TILE_VECTORS, vector = i % TILE_VECTORS;
         float16 sum = 0.0f;
         for (uint pair = 0; pair < pairs; pair++) {
-            const uint a = as_uint(a_ptr[row * PANEL_ROW_STEP + pair * PANEL_K_STEP]);
+            const uint a = a_ptr[row * PANEL_ROW_STEP + pair * PANEL_K_STEP];
             const uint16 b = vload16(vector, b_ptr + pair * TILE_N);
             sum = MXU_FMA((float16)(MXU_FIRST(a)), MXU_FIRST_16(b), sum);
             sum = MXU_FMA((float16)(MXU_SECOND(a)), MXU_SECOND_16(b), sum);
@@ -112,7 +95,7 @@ static inline void plain_chunk(mxu_vector *sums, int is_first, mxu_panel a_ptr,
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(const mxu_a_t, a),
                                                                      TP_TENSOR(const uint, b),
                                                                      TP_EPILOGUE_PARAMS, MXU_PARAMS,
-                                                                     local float *panel)
+                                                                     local uint *panel)
 {
     const uint m0 = get_group_id(0) * TILE_M;
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
@@ -120,7 +103,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(c
     mxu_pack_panel(panel, TP_AT(a, place.core) + place.entry * a_stride_batch, m0, size_m,
                    place.k_begin, place.k_end, a_stride_outer, a_stride_inner,
                    MXU_A_PART(place.pass));
-    const uint least_a = pair_panel(panel, count);
+    const uint least_a = least_of_panel(panel, count);
 
     global const uint *words = TP_AT(b, place.core);
     const uint tiles = (size_n + TILE_N - 1) / TILE_N;

@@ -3,10 +3,14 @@
  */
 #include "kernel/mxu_register.h"
 
-/* The tile of vectors of 16 floats, which the kernel is written for. */
+/* The tile of vectors of 16 floats, which the kernel is written for; a panel in pairs takes half of
+ * what it takes as f32. */
 static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
 {
-    return tp_mxu_choose_tile(builder, 16);
+    tp_mxu_tile t = tp_mxu_choose_tile(builder, 16);
+    t.panel_bytes /= 2;
+    t.panel_is_packed = (uint64_t)t.panel_bytes > builder->caps->local_memory_bytes;
+    return t;
 }
 
 static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
