@@ -6,6 +6,7 @@
  * layout    B as for mxu_pack_b; columns past N and a row past K become +0
  * requires  OpenCL 1.2
  * knobs     TILE_N, B_RUNS_ALONG_N, B_RUNS_ALONG_K as in mxu_pack_b
+ *           MARKS_NOT_FINITE  1: chunks with infinities or NaN have MXU_LEAST_NOT_FINITE
  * work      one work-item per tile, chunk of k, part * entry * core
  * numerics  exact copies, or the one rounding that the precision asks for
  * fallback  none
@@ -19,6 +20,9 @@
 #ifndef B_RUNS_ALONG_K
 #define B_RUNS_ALONG_K 0
 #endif
+#ifndef MARKS_NOT_FINITE
+#define MARKS_NOT_FINITE 0
+#endif
 #include "mxu/operands.clh"
 #include "mxu/pairs.clh"
 #include "mxu/load_transposed.clh"
@@ -28,8 +32,12 @@ static inline ushort16 put_pair(global uint *dst, float16 first, float16 second,
 {
     const uint16 words = MXU_PAIR_16(first, second);
     vstore16(words, 0, dst);
+#if MARKS_NOT_FINITE
+    return mxu_least_of_finite(mxu_least_of_finite(least, words.lo), words.hi);
+#else
     least = MXU_LEAST_OF(least, words.lo);
     return MXU_LEAST_OF(least, words.hi);
+#endif
 }
 
 /* Columns n0 .. n0+15 of rows k .. k_end, element by element; those past N are +0. */

@@ -3,11 +3,33 @@
  */
 #include "kernel/mxu_register.h"
 
+/* Input gradients of strided convolutions: kernels/mxu/phases.clh. Runs of 16 channels are what its
+ * panels are made of. */
+static bool goes_by_phase(const tp_mxu_problem *problem)
+{
+    const tp_mxu_conv *c = &problem->conv;
+    return problem->kind == TP_MXU_CONV_INPUT_GRAD && c->stride_h * c->stride_w > 1 &&
+           c->out_c % 16 == 0;
+}
+
+static int64_t panels_of_phases(const tp_mxu_conv *c, int rows)
+{
+    int64_t panels = 0;
+    for (int64_t y = 0; y < c->stride_h && y < c->in_h; y++)
+        for (int64_t x = 0; x < c->stride_w && x < c->in_w; x++)
+            panels += tp_mxu_ceil_div(c->images * tp_mxu_ceil_div(c->in_h - y, c->stride_h) *
+                                          tp_mxu_ceil_div(c->in_w - x, c->stride_w),
+                                      rows);
+    return panels;
+}
+
 /* The tile of vectors of 16 floats, which the kernel is written for; a panel in pairs takes half of
  * what it takes as f32. */
 static tp_mxu_tile choose_tile(const tp_mxu_builder *builder)
 {
     tp_mxu_tile t = tp_mxu_choose_tile(builder, 16);
+    t.by_phase = goes_by_phase(builder->problem);
+    if (t.by_phase) t.panels = panels_of_phases(&builder->problem->conv, t.rows);
     t.panel_bytes /= 2;
     t.panel_is_packed = (uint64_t)t.panel_bytes > builder->caps->local_memory_bytes;
     return t;
@@ -52,8 +74,9 @@ static tpucl_status plan(tp_mxu_builder *builder)
     const char *what = tp_arena_printf(builder->arena, "mxu_pairs %dx%d", t.rows, t.columns);
     /* forced on a device without the instruction, to check the rest */
     const char *options = tp_arena_printf(
-        builder->arena, "-DTILE_M=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPAIRS_ARE_STEPS=%d",
-        t.rows, t.vectors, t.panel_by_row, !builder->caps->has_bf16_pairs);
+        builder->arena,
+        "-DTILE_M=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPAIRS_ARE_STEPS=%d -DINPUT_PHASES=%d",
+        t.rows, t.vectors, t.panel_by_row, !builder->caps->has_bf16_pairs, t.by_phase);
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,

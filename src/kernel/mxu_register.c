@@ -87,8 +87,8 @@ tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_builder *builder, int vector_width)
     /* Packing B reads and writes all of it once; where one or two panels are all that reads it after, that is not
      * often enough. */
     const int64_t runs = problem->runs_per_b > 1 ? problem->runs_per_b : 1;
-    t.b_is_packed = t.panels > 2 || runs > 2 || t.vector_width == 4 || problem->n % t.columns != 0 ||
-                    !b_runs_along_n(problem);
+    t.b_is_packed = t.panels > 2 || runs > 2 || t.vector_width == 4 ||
+                    problem->n % t.columns != 0 || !b_runs_along_n(problem);
     return t;
 }
 
@@ -176,13 +176,13 @@ tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool i
         .dtype = in_pairs ? TP_S32 : TP_F32,
         .packed_from = problem->b_tensor,
         .pack_key = tp_arena_printf(
-            builder->arena, "%s %d %s p%d n%lld k%lld b%lld s%lld,%lld,%lld c%lld t%d",
+            builder->arena, "%s %d %s p%d n%lld k%lld b%lld s%lld,%lld,%lld c%lld t%d%s",
             in_pairs ? "pairs of b" : "b", problem->kind == TP_MXU_CONV_INPUT_GRAD,
             tp_dtype_name(b.dtype), problem->precision, (long long)problem->n,
             (long long)problem->k, (long long)problem->batch, (long long)b.stride_batch,
             (long long)b.stride_outer, (long long)b.stride_inner,
             (long long)(problem->kind == TP_MXU_CONV_INPUT_GRAD ? problem->conv.out_c : 0),
-            t->columns),
+            t->columns, t->by_phase ? " marked" : ""),
     };
     int32_t position = 0;
     if (scratch.pack_key == NULL) return TPUCL_OUT_OF_MEMORY;
@@ -207,8 +207,9 @@ tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool i
         .text =
             in_pairs ? "#include \"mxu/mxu_pack_pairs.cl\"\n" : "#include \"mxu/mxu_pack.cl\"\n",
         .options = tp_arena_printf(builder->arena,
-                                   "%s -DTILE_N=%d -DB_RUNS_ALONG_N=%d -DB_RUNS_ALONG_K=%d", common,
-                                   t->columns, along_n, along_k),
+                                   "%s -DTILE_N=%d -DB_RUNS_ALONG_N=%d -DB_RUNS_ALONG_K=%d"
+                                   " -DMARKS_NOT_FINITE=%d",
+                                   common, t->columns, along_n, along_k, t->by_phase),
         .entry = in_pairs ? "mxu_pack_pairs" : "mxu_pack_b",
         .args = &args,
         .global = {(size_t)t->tiles, (size_t)tp_mxu_ceil_div(problem->k, TP_MXU_K_CHUNK),

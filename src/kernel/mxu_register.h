@@ -10,6 +10,7 @@
 typedef struct tp_mxu_tile {
     int rows, vector_width, vectors, columns; /* columns = vectors * vector_width */
     bool panel_by_row, panel_is_packed, b_is_packed;
+    bool by_phase; /* mxu_pairs: rows of a strided input gradient by phase */
     int64_t panels, tiles, panel_chunks, panel_bytes;
 } tp_mxu_tile;
 
