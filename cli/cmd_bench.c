@@ -44,7 +44,8 @@ static void print_suite(const tpucl_bench_report *report, const char *suite)
     bool is_first = true;
     for (int32_t i = 0; (row = tpucl_bench_report_row(report, i)).name; ++i) {
         if (strcmp(row.suite, suite) != 0) continue;
-        if (is_first) tp_ui_table_begin(&table, "case|side|>seconds|>spread|>value|unit|kind|note");
+        if (is_first)
+            tp_ui_table_begin(&table, "case|side|>seconds|>spread|>value|unit|>roof|kind|note");
         is_first = false;
         tp_ui_cell(&table, "%s", row.name);
         tp_ui_cell(&table, "%s", row.side);
@@ -53,6 +54,7 @@ static void print_suite(const tpucl_bench_report *report, const char *suite)
         snprintf(value, sizeof value, row.value >= 1000 ? "%.0f" : "%.4g", row.value);
         tp_ui_cell(&table, "%s", value);
         tp_ui_cell(&table, "%s", row.unit);
+        tp_ui_cell(&table, row.share > 0 ? "%.0f %%" : "-", 100 * row.share);
         tp_ui_cell(&table, "%s", row.projected ? "projected" : "measured");
         tp_ui_cell(&table, "%s", row.note ? row.note : "");
     }

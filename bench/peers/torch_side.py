@@ -209,7 +209,8 @@ def main():
     if not (folder / "params.safetensors").exists():
         write_params(model, folder / "params.safetensors")
     model.train()
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-4, eps=1e-7)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad],
+                                 lr=config["optimizer"]["learning_rate"], eps=1e-7)
     is_bf16 = mode.endswith("bf16")
 
     def loss_of(x, y):

@@ -92,6 +92,7 @@ typedef struct tpucl_bench_row {
     const char *unit;
     bool projected;   /* computed from a topology's figures, not measured */
     const char *note; /* or NULL */
+    double share;     /* of the measured roofline; 0: not compared with it */
 } tpucl_bench_row;
 
 typedef struct tpucl_bench_ratio {

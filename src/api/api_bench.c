@@ -51,9 +51,9 @@ tpucl_bench_row tpucl_bench_report_row(const tpucl_bench_report *report, int32_t
         const tp_bench_suite *suite = &suites->items[s];
         if (left < suite->rows.count) {
             const tp_bench_row *row = &suite->rows.items[left];
-            return (tpucl_bench_row){suite->name,  row->name,         row->side,
-                                     row->seconds, row->spread,       row->value,
-                                     row->unit,    row->is_projected, row->note};
+            return (tpucl_bench_row){suite->name, row->name,  row->side, row->seconds,
+                                     row->spread, row->value, row->unit, row->is_projected,
+                                     row->note,   row->share};
         }
         left -= suite->rows.count;
     }
@@ -105,6 +105,11 @@ static void write_row(tp_json_writer *writer, const tp_bench_row *row)
     tp_json_put_double(writer, "value", row->value);
     tp_json_put_string(writer, "unit", row->unit);
     tp_json_put_string(writer, "kind", row->is_projected ? "projected" : "measured");
+    tp_json_key(writer, "share");
+    if (row->share > 0)
+        tp_json_write_double(writer, row->share);
+    else
+        tp_json_write_null(writer);
     tp_json_put_string(writer, "note", row->note);
     tp_json_end_object(writer);
 }

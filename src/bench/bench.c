@@ -15,7 +15,9 @@ static const struct {
     const char *name;
     tpucl_status (*run)(tp_bench *bench);
 } suites[] = {
+    {"roofline", tp_bench_roofline},
     {"gemm", tp_bench_gemm},
+    {"conv", tp_bench_conv},
     {"train", tp_bench_train},
 };
 enum { SUITE_COUNT = sizeof suites / sizeof *suites };
@@ -44,6 +46,7 @@ tpucl_status tp_bench_measure(tp_bench_side *sides, int32_t count, double second
     for (bool enough = false; !enough; round++) {
         enough = round + 1 >= MIN_ROUNDS;
         for (int32_t i = 0; i < count; i++) {
+            if (sides[i].before) TP_TRY_GOTO(status, sides[i].before(sides[i].before_user), done);
             uint64_t begin_ns = tp_clock_now_ns();
             TP_TRY_GOTO(status, sides[i].run(sides[i].user), done);
             double elapsed = 1e-9 * (double)(tp_clock_now_ns() - begin_ns);

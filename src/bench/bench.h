@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "bench/roofline.h"
 #include "core/array.h"
 #include "core/arena.h"
 #include "core/status.h"
@@ -20,6 +21,7 @@ typedef struct tp_bench_row {
     double spread;     /* (slowest - fastest) / median of the repeats, 0 for one */
     double value;      /* what is compared, in `unit` */
     const char *unit;  /* "GFLOP/s", "examples/s", "%" */
+    double share;      /* of the measured roofline, 0 to 1 and a little above; 0: not compared */
     bool is_projected; /* computed from a topology's figures, not measured */
     const char *note;  /* the variant that ran, or NULL */
 } tp_bench_row;
@@ -54,7 +56,8 @@ typedef struct tp_bench_report {
     tp_bench_suites suites;
     tp_bench_notes notes; /* what was corrected or left out */
     tp_device *device;
-    char processor[128]; /* of the host, as the system names it */
+    tp_roofline roofline; /* zeros until a suite asks for it */
+    char processor[128];  /* of the host, as the system names it */
     int processor_count;
     const char *machine; /* processor, device, driver: one line */
     char time[32];       /* when it began, UTC */

@@ -7,12 +7,13 @@
 #include <string.h>
 #include "baseline/openblas.h"
 #include "bench/bench_internal.h"
+#include "bench/cold.h"
 #include "core/alloc.h"
 #include "device/clblast.h"
 #include "num/mxu.h"
 #include "tune/product_timer.h"
 
-enum { MAX_SIDES = 4 };
+enum { MAX_SIDES = 5 };
 
 typedef struct gemm {
     tp_bench *bench;
@@ -22,6 +23,7 @@ typedef struct gemm {
     float *a, *b, *c;      /* host: operands of the f32 sides, and what a side gave */
     tp_buffer *buffers[3]; /* CLBlast's */
     tp_product_timer *bf16, *f32;
+    tp_cold *cold;
 } gemm;
 
 /* ---- the sides ---- */
@@ -101,6 +103,12 @@ static tpucl_status prepare(gemm *g, tp_bench_side *sides, int32_t *out_count)
     sides[n++] = (tp_bench_side){.name = "tpucl bf16",
                                  .run = run_own,
                                  .user = g->bf16,
+                                 .note = tp_product_timer_plan(g->bf16)->variant};
+    sides[n++] = (tp_bench_side){.name = "tpucl bf16, cold",
+                                 .run = run_own,
+                                 .user = g->bf16,
+                                 .before = tp_cold_sweep,
+                                 .before_user = g->cold,
                                  .note = tp_product_timer_plan(g->bf16)->variant};
     sides[n++] = (tp_bench_side){.name = "tpucl f32",
                                  .run = run_own,
@@ -208,16 +216,23 @@ static tpucl_status check_all(gemm *g)
 
 static tpucl_status add_rows(gemm *g, const tp_bench_side *sides, int32_t count)
 {
+    const tp_roofline *roofline;
+    const double elements = (double)(g->size * g->size);
     char name[64];
+    TP_TRY(tp_bench_get_roofline(g->bench, &roofline));
     snprintf(name, sizeof name, "%lld x %lld x %lld", (long long)g->size, (long long)g->size,
              (long long)g->size);
     for (int32_t i = 0; i < count; i++) {
+        const bool is_bf16 = strstr(sides[i].name, "bf16") != NULL;
+        const double least = tp_roofline_seconds(roofline, 1e9 * sides[i].work,
+                                                 elements * (is_bf16 ? 8 : 12), is_bf16);
         tp_bench_row row = {.name = name,
                             .side = sides[i].name,
                             .seconds = sides[i].seconds,
                             .spread = sides[i].spread,
                             .value = sides[i].work / sides[i].seconds,
                             .unit = "GFLOP/s",
+                            .share = least / sides[i].seconds,
                             .note = sides[i].note};
         TP_TRY(tp_bench_add_row(g->bench, &row));
     }
@@ -256,6 +271,7 @@ tpucl_status tp_bench_gemm(tp_bench *bench)
     int32_t count = bench->options->quick ? 1 : 4;
     gemm g = {.bench = bench, .device = bench->report->device};
     tpucl_status status = open_openblas(&g);
+    if (status == TPUCL_OK) status = tp_cold_create(g.device, &g.cold);
     for (int32_t i = 0; i < count && status == TPUCL_OK; i++) {
         char what[32];
         g.size = sizes[i];
@@ -265,6 +281,7 @@ tpucl_status tp_bench_gemm(tp_bench *bench)
         release(&g);
     }
     tp_bench_progress(bench, "products", count, count);
+    tp_cold_destroy(g.cold);
     tp_openblas_close(g.blas);
     return status;
 }

@@ -17,6 +17,9 @@ typedef struct tp_bench_side {
     const char *name;
     tpucl_status (*run)(void *user);
     void *user;
+    /* Before each run, not timed; NULL: nothing. */
+    tpucl_status (*before)(void *user);
+    void *before_user;
     double work; /* in units of the row's `unit` times seconds: FLOP / 1e9 for GFLOP/s */
     const char *note;
     double seconds, spread; /* out */
@@ -35,8 +38,14 @@ tpucl_status tp_bench_add_note(tp_bench *bench, const char *note) TPUCL_MUST_CHE
 
 void tp_bench_progress(const tp_bench *bench, const char *what, int32_t done, int32_t total);
 
+/* The device's peaks, measured when first asked for; borrowed from the report. */
+tpucl_status tp_bench_get_roofline(tp_bench *bench,
+                                   const tp_roofline **out_roofline) TPUCL_MUST_CHECK;
+
 /* The suites. */
+tpucl_status tp_bench_roofline(tp_bench *bench);
 tpucl_status tp_bench_gemm(tp_bench *bench);
+tpucl_status tp_bench_conv(tp_bench *bench);
 tpucl_status tp_bench_train(tp_bench *bench);
 
 #endif
