@@ -19,9 +19,6 @@
 #ifndef TILE_VECTORS
 #define TILE_VECTORS 2
 #endif
-#ifndef PAIRS_ARE_STEPS
-#define PAIRS_ARE_STEPS 1
-#endif
 #ifndef INPUT_PHASES
 #define INPUT_PHASES 0
 #endif
@@ -33,35 +30,7 @@
 #include "mxu/epilogue_plain.clh"
 #endif
 #include "mxu/register_tile.clh"
-#include "mxu/pairs.clh"
-
-/* Two steps of k: B's words, and what a row does with them. The words stay in float registers,
- * which nothing looks into. */
-static inline float16 two_steps(float16 sum, float16 a, float16 b)
-{
-#if PAIRS_ARE_STEPS
-    sum = MXU_FMA(MXU_FIRST_16(as_uint16(a)), MXU_FIRST_16(as_uint16(b)), sum);
-    return MXU_FMA(MXU_SECOND_16(as_uint16(a)), MXU_SECOND_16(as_uint16(b)), sum);
-#else
-    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-    return sum;
-#endif
-}
-
-#define A_WORDS(r) (float16)(as_float(a_ptr[r * PANEL_ROW_STEP]))
-#define B_WORDS(i) as_float16(vload16(i, b_ptr))
-#if TILE_VECTORS == 1
-#define LOAD_B const float16 b0 = B_WORDS(0);
-#define STEP(r) sum_##r##_0 = two_steps(sum_##r##_0, A_WORDS(r), b0);
-#else
-#define LOAD_B const float16 b0 = B_WORDS(0), b1 = B_WORDS(1);
-#define STEP(r)                                                                                    \
-    {                                                                                              \
-        const float16 a_words = A_WORDS(r);                              \
-        sum_##r##_0 = two_steps(sum_##r##_0, a_words, b0);                                         \
-        sum_##r##_1 = two_steps(sum_##r##_1, a_words, b1);                                         \
-    }
-#endif
+#include "mxu/pair_steps.clh"
 
 /* Which rows a work-group has, and which taps those need. */
 #if INPUT_PHASES
@@ -98,14 +67,6 @@ static inline uint least_of_panel(mxu_panel panel, uint k, uint count, ROWS_PARA
 #endif
     return mxu_least_of_16(least);
 }
-
-#define STEPS(pairs)                                                                               \
-    for (uint i = 0; i < (pairs); i++) {                                                           \
-        LOAD_B                                                                                     \
-        MXU_ROWS(STEP)                                                                             \
-        a_ptr += PANEL_K_STEP;                                                                     \
-        b_ptr += TILE_N;                                                                           \
-    }
 
 /* The sums of a chunk, `count` places from k on; panel and words are the chunk's. */
 static inline void pairs_of_chunk(mxu_vector *sums, int is_first, mxu_panel panel,

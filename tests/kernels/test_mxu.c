@@ -64,6 +64,20 @@ Test(mxu, pairs_by_steps)
     check("mxu_pairs", device, &caps, 60);
 }
 
+/* Operands that run along the result. */
+Test(mxu, outer)
+{
+    check("mxu_outer", test_device_open(), NULL, 12);
+}
+
+Test(mxu, outer_by_steps)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.has_bf16_pairs = false;
+    check("mxu_outer", device, &caps, 12);
+}
+
 Test(mxu, local_tile)
 {
     check("mxu_local", test_device_open(), NULL, 80);

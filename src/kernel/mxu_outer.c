@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans kernels/mxu/mxu_outer.cl: products whose operands both run along the result, as gradients of
+ * weights do.
+ */
+#include "kernel/mxu_plan.h"
+
+/* Rows of a panel; floats of a vector. */
+#define PANEL 16
+#define VECTOR 16
+
+/* Panels and tiles of a group at most: 128 rows and 256 columns have sums of 128 KiB, chunks of 32
+ * and 64 KiB, which a second-level cache holds. */
+#define MOST_PANELS 8
+#define MOST_TILES 8
+
+typedef struct groups {
+    int64_t vectors, columns; /* of a tile */
+    int64_t panels, tiles;    /* of a group */
+    int64_t count_m, count_n; /* groups */
+} groups;
+
+static int64_t local_bytes(const groups *g)
+{
+    const int64_t words = g->panels * PANEL + g->tiles * g->columns; /* per pair of k */
+    const int64_t sums = g->panels * PANEL * g->tiles * g->columns;
+    return (words * TP_MXU_K_CHUNK / 2 + sums + TP_MXU_K_CHUNK) * 4;
+}
+
+/* Large groups read their operands least often; as many as keep all compute units busy. */
+static groups choose_groups(const tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *p = builder->problem;
+    groups g = {.vectors = p->n <= VECTOR ? 1 : 2, .panels = MOST_PANELS, .tiles = MOST_TILES};
+    g.columns = g.vectors * VECTOR;
+    const int64_t panels = tp_mxu_ceil_div(p->m, PANEL), tiles = tp_mxu_ceil_div(p->n, g.columns);
+    const int64_t others = tp_mxu_units(p) * p->batch;
+    const int64_t wanted = 3 * (int64_t)builder->caps->compute_units;
+    if (g.panels > panels) g.panels = panels;
+    if (g.tiles > tiles) g.tiles = tiles;
+    for (;;) {
+        g.count_m = tp_mxu_ceil_div(panels, g.panels);
+        g.count_n = tp_mxu_ceil_div(tiles, g.tiles);
+        const bool fits = (uint64_t)local_bytes(&g) <= builder->caps->local_memory_bytes;
+        const bool is_least = g.panels <= 2 && g.tiles <= 2;
+        if (fits && (is_least || g.count_m * g.count_n * others >= wanted)) break;
+        if (g.panels == 1 && g.tiles == 1) break;
+        if (g.panels * PANEL > g.tiles * g.columns || g.tiles == 1)
+            g.panels = (g.panels + 1) / 2;
+        else
+            g.tiles = (g.tiles + 1) / 2;
+    }
+    return g;
+}
+
+static const char *why_not(const tp_mxu_problem *p)
+{
+    if (p->precision == TP_PRECISION_F32) return "f32 operands do not fit into pairs of bf16";
+    if (p->kind == TP_MXU_DOT && (p->a.stride_outer != 1 || p->a.stride_inner == 1))
+        return "A does not run along m";
+    if (p->kind == TP_MXU_DOT && p->b.stride_outer != 1) return "B does not run along n";
+    if (p->kind == TP_MXU_CONV_FILTER_GRAD && p->conv.in_c % PANEL != 0)
+        return "a panel has to be 16 channels of one tap, and those divide the channels";
+    if (p->kind != TP_MXU_DOT && p->kind != TP_MXU_CONV_FILTER_GRAD)
+        return "A does not run along m";
+    return NULL;
+}
+
+static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    *out_reason = why_not(problem);
+    if (*out_reason != NULL) return TPUCL_OK;
+    if (!is_forced && !builder->caps->has_bf16_pairs) {
+        *out_reason = "the device has no instruction for pairs of bf16";
+        return TPUCL_OK;
+    }
+    const groups g = choose_groups(builder);
+    if ((uint64_t)local_bytes(&g) > builder->caps->local_memory_bytes) {
+        *out_reason = "local memory does not hold a chunk of a panel and a tile";
+        return TPUCL_OK;
+    }
+    TP_TRY(tp_mxu_check_units(builder, out_reason));
+    if (*out_reason != NULL || is_forced) return TPUCL_OK;
+    if (problem->m < PANEL || problem->n < VECTOR)
+        *out_reason = "a result this narrow fills no tile";
+    return TPUCL_OK;
+}
+
+static tpucl_status plan(tp_mxu_builder *builder)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const groups g = choose_groups(builder);
+    const char *what =
+        tp_arena_printf(builder->arena, "mxu_outer %lldx%lld", (long long)(g.panels * PANEL),
+                        (long long)(g.tiles * g.columns));
+    const char *options = tp_arena_printf(
+        builder->arena, "-DGROUP_PANELS=%d -DGROUP_TILES=%d -DTILE_VECTORS=%d -DPAIRS_ARE_STEPS=%d",
+        (int)g.panels, (int)g.tiles, (int)g.vectors, !builder->caps->has_bf16_pairs);
+    if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
+    const tp_mxu_launch launch = {
+        .what = what,
+        .text = "mxu/mxu_outer.cl",
+        .options = options,
+        .entry = "mxu_outer",
+        .global = {(size_t)g.count_m, (size_t)g.count_n, 1},
+        .local = {1, 1, 1},
+        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) + tp_mxu_c_bytes(problem),
+    };
+    return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor,
+                              local_bytes(&g));
+}
+
+const tp_mxu_variant tp_mxu_variant_outer = {.name = "mxu_outer", .decline = decline, .plan = plan};
