@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_outer: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n])
- * computes  products whose operands both run along the result (A along m, B along n), as gradients of
- *           weights do, one block of k and one precision pass per unit (operands.clh)
+ * computes  products whose B runs along n, and A along m, as gradients of weights do, or (dot
+ *           products) along k, one block of k and one precision pass per unit (operands.clh)
  * layout    A and B as they are. A work-group has GROUP_PANELS panels of 16 rows and GROUP_TILES
  *           tiles of TILE_N columns; it takes a chunk of k of both into local memory, in pairs
  *           (pairs.clh), and adds the chunk's sums to all its tiles:
@@ -18,6 +18,8 @@
  * requires  a CPU device that is this host's processor, with AVX512_BF16; local memory as above.
  *           Filter gradients: CONV_IN_C % 16 == 0
  * knobs     GROUP_PANELS, GROUP_TILES, TILE_VECTORS (TILE_N = 16 * TILE_VECTORS)
+ *           PANEL_BY_ROW     0: A runs along m; 1: anything else. A panel is then two of 8 rows that
+ *                            lie by rows (panel.clh)
  *           PAIRS_ARE_STEPS  as in mxu_pairs
  * work      one work-item per group; groups = groups of panels, of tiles, units * batch * cores
  * numerics  as mxu_register; chunks whose operands might give subnormal sums are done by plain steps
@@ -35,7 +37,9 @@
 /* What packs a chunk has 16 rows, what multiplies it 8: of 16 sums with two vectors each registers
  * hold only half. */
 #define PANEL_PITCH 16u
+#ifndef PANEL_BY_ROW
 #define PANEL_BY_ROW 0
+#endif
 #define PANEL_IN_PAIRS 1
 #define TILE_M 8
 #define VECTOR_WIDTH 16
@@ -54,6 +58,11 @@
 #define PANEL_WORDS_COUNT (PANEL_CHUNK * PANEL_PITCH)
 #define TILE_WORDS_COUNT (PANEL_CHUNK * TILE_N)
 #define TILE_SUMS (TILE_M * TILE_VECTORS)
+#if PANEL_BY_ROW
+#define BAND_OFFSET(band) ((band)*TILE_M * PANEL_CHUNK)
+#else
+#define BAND_OFFSET(band) ((band) / 2 * PANEL_WORDS_COUNT + (band) % 2 * TILE_M)
+#endif
 
 #if MXU_B_IS_BF16 && MXU_PRECISION == MXU_PRECISION_DEFAULT
 #define B_BITS_16(ptr, part) convert_uint16(vload16(0, ptr))
@@ -129,11 +138,13 @@ static inline void pack_panels(mxu_panel panel, local int *pixels, global const 
 }
 #else
 static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
-                               uint size_m, uint k, uint count, ulong stride, uint part)
+                               uint size_m, uint k, uint count, ulong stride_outer,
+                               ulong stride_inner, uint part)
 {
-    for (uint i = 0; i < panels; i++)
-        mxu_pack_panel(panel + i * PANEL_WORDS_COUNT, a, m0 + i * PANEL_PITCH, size_m, k, k + count,
-                       1, stride, part);
+    const uint rows = PANEL_BY_ROW ? TILE_M : PANEL_PITCH; /* what mxu_pack_panel packs */
+    for (uint i = 0; i < panels * PANEL_PITCH; i += rows)
+        mxu_pack_panel(panel + i * PANEL_CHUNK, a, m0 + i, size_m, k, k + count, stride_outer,
+                       stride_inner, part);
 }
 #endif
 
@@ -149,8 +160,10 @@ static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0
 static inline void prefetch_row(global const mxu_a_t *a, uint rows, global const mxu_b_t *b,
                                 uint columns)
 {
+#if !PANEL_BY_ROW
     for (uint i = 0; i < rows; i += LINE_BYTES / sizeof *a)
         PREFETCH(a + i);
+#endif
     for (uint i = 0; i < columns; i += LINE_BYTES / sizeof *b)
         PREFETCH(b + i);
 }
@@ -179,6 +192,18 @@ static inline uint least_of_words(const local uint *words, uint count)
     return mxu_least_of_16(least);
 }
 
+static inline uint least_of_panel(const local uint *words, uint pairs)
+{
+#if PANEL_BY_ROW
+    uint least = MXU_LEAST_NONE;
+    for (uint row = 0; row < PANEL_PITCH; row++)
+        least = min(least, least_of_words(words + row * PANEL_CHUNK, pairs));
+    return least;
+#else
+    return least_of_words(words, pairs * PANEL_PITCH);
+#endif
+}
+
 /* A chunk's sums of one tile. */
 static inline void pairs_of_chunk(local mxu_vector *sums, int is_first, mxu_panel a_ptr,
                                   const local uint *b_ptr, uint pairs)
@@ -199,7 +224,7 @@ static inline void steps_of_chunk(local mxu_vector *sums, int is_first, mxu_pane
     for (uint i = 0; i < TILE_SUMS; i++) {
         float16 sum = 0.0f;
         for (uint pair = 0; pair < pairs; pair++) {
-            const uint factor = a[i / TILE_VECTORS + pair * PANEL_K_STEP];
+            const uint factor = a[i / TILE_VECTORS * PANEL_ROW_STEP + pair * PANEL_K_STEP];
             const uint16 words = vload16(i % TILE_VECTORS, b + pair * TILE_N);
             sum = MXU_FMA((float16)(MXU_FIRST(factor)), MXU_FIRST_16(words), sum);
             sum = MXU_FMA((float16)(MXU_SECOND(factor)), MXU_SECOND_16(words), sum);
@@ -235,12 +260,12 @@ mxu_outer(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
         pack_panels(a_words, pixels, a_begin, m0, panels, k, count, MXU_A_PART(place.pass));
 #else
-        pack_panels(a_words, a_begin, m0, panels, size_m, k, count, a_stride_inner,
+        pack_panels(a_words, a_begin, m0, panels, size_m, k, count, a_stride_outer, a_stride_inner,
                     MXU_A_PART(place.pass));
 #endif
         uint least_a[GROUP_PANELS];
         for (uint i = 0; i < panels; i++)
-            least_a[i] = least_of_words(a_words + i * PANEL_WORDS_COUNT, pairs * PANEL_PITCH);
+            least_a[i] = least_of_panel(a_words + i * PANEL_WORDS_COUNT, pairs);
         pack_columns(b_words, b_begin + k * b_stride_inner, count, size_n - n0, tiles,
                      b_stride_inner, MXU_B_PART(place.pass));
         uint next = k + MXU_CHUNK; /* the step that is to be prefetched */
@@ -248,7 +273,7 @@ mxu_outer(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
             const local uint *b_tile = b_words + tile * TILE_WORDS_COUNT;
             const uint least_b = least_of_words(b_tile, pairs * TILE_N);
             for (uint band = 0; band < bands; band++) {
-                mxu_panel a_band = a_words + band / 2 * PANEL_WORDS_COUNT + band % 2 * TILE_M;
+                mxu_panel a_band = a_words + BAND_OFFSET(band);
                 local mxu_vector *sums = all_sums + (band * GROUP_TILES + tile) * TILE_SUMS;
                 for (uint i = 0; i < steps_ahead && next < place.k_end; i++, next++)
                     prefetch_row(step_of_a(a_begin, m0, next, a_stride_inner), panels * PANEL_PITCH,

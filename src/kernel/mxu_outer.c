@@ -12,6 +12,10 @@
  * and 64 KiB, which a second-level cache holds. */
 #define MOST_PANELS 8
 #define MOST_TILES 8
+/* Elements of a B along n that is not packed for few rows: 4 MiB of bf16. */
+#define WIDE_B (2 << 20)
+/* Multiply-adds of a product that is done before another launch would have begun. */
+#define SMALL (128 * 128 * 128)
 
 typedef struct groups {
     int64_t vectors, columns; /* of a tile */
@@ -52,11 +56,21 @@ static groups choose_groups(const tp_mxu_builder *builder)
     return g;
 }
 
+static bool a_runs_along_k(const tp_mxu_problem *p)
+{
+    return p->kind == TP_MXU_DOT && (p->a.stride_outer != 1 || p->a.stride_inner == 1);
+}
+
+/* With A along k it pays for few rows, one group of them, and a B that no cache holds packed; and
+ * where a launch to pack would take as long as the product. */
+static bool pays_along_k(const tp_mxu_problem *p)
+{
+    return (p->m <= MOST_PANELS * PANEL && p->n * p->k >= WIDE_B) || p->m * p->n * p->k <= SMALL;
+}
+
 static const char *why_not(const tp_mxu_problem *p)
 {
     if (p->precision == TP_PRECISION_F32) return "f32 operands do not fit into pairs of bf16";
-    if (p->kind == TP_MXU_DOT && (p->a.stride_outer != 1 || p->a.stride_inner == 1))
-        return "A does not run along m";
     if (p->kind == TP_MXU_DOT && p->b.stride_outer != 1) return "B does not run along n";
     if (p->kind == TP_MXU_CONV_FILTER_GRAD && p->conv.in_c % PANEL != 0)
         return "a panel has to be 16 channels of one tap, and those divide the channels";
@@ -81,6 +95,10 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     }
     TP_TRY(tp_mxu_check_units(builder, out_reason));
     if (*out_reason != NULL || is_forced) return TPUCL_OK;
+    if (a_runs_along_k(problem)) {
+        if (!pays_along_k(problem)) *out_reason = "A runs along k, and packing B pays";
+        return TPUCL_OK;
+    }
     if (problem->m < PANEL || problem->n < VECTOR)
         *out_reason = "a result this narrow fills no tile";
     return TPUCL_OK;
@@ -93,9 +111,12 @@ static tpucl_status plan(tp_mxu_builder *builder)
     const char *what =
         tp_arena_printf(builder->arena, "mxu_outer %lldx%lld", (long long)(g.panels * PANEL),
                         (long long)(g.tiles * g.columns));
-    const char *options = tp_arena_printf(
-        builder->arena, "-DGROUP_PANELS=%d -DGROUP_TILES=%d -DTILE_VECTORS=%d -DPAIRS_ARE_STEPS=%d",
-        (int)g.panels, (int)g.tiles, (int)g.vectors, !builder->caps->has_bf16_pairs);
+    const char *options =
+        tp_arena_printf(builder->arena,
+                        "-DGROUP_PANELS=%d -DGROUP_TILES=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d"
+                        " -DPAIRS_ARE_STEPS=%d",
+                        (int)g.panels, (int)g.tiles, (int)g.vectors, a_runs_along_k(problem),
+                        !builder->caps->has_bf16_pairs);
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,
