@@ -21,6 +21,8 @@
  *           PANEL_BY_ROW     0: A runs along m; 1: anything else. A panel is then two of 8 rows that
  *                            lie by rows (panel.clh)
  *           PAIRS_ARE_STEPS  as in mxu_pairs
+ *           MXU_SUMS_CORES   1: kernel mxu_outer_cores, the sum over the cores of a wave; local memory for
+ *                            a level of sums for each bit of their number behind the rest
  * work      one work-item per group; groups = groups of panels, of tiles, units * batch * cores
  * numerics  as mxu_register; chunks whose operands might give subnormal sums are done by plain steps
  * fallback  mxu_pairs
@@ -54,6 +56,12 @@
 #include "mxu/epilogue_plain.clh"
 #endif
 #include "mxu/pair_steps.clh"
+#ifndef MXU_SUMS_CORES
+#define MXU_SUMS_CORES 0
+#endif
+#if MXU_SUMS_CORES
+#include "mxu/core_levels.clh"
+#endif
 
 #define PANEL_WORDS_COUNT (PANEL_CHUNK * PANEL_PITCH)
 #define TILE_WORDS_COUNT (PANEL_CHUNK * TILE_N)
@@ -233,51 +241,61 @@ static inline void steps_of_chunk(local mxu_vector *sums, int is_first, mxu_pane
     }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-mxu_outer(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS, MXU_PARAMS,
-          local uint16 *memory)
+/* What a work-group has: panels from row m0 on and tiles from column n0 on, of which so many exist, and
+ * its local memory. */
+typedef struct mxu_group {
+    uint m0, n0, panels, bands, tiles;
+    local uint *a_words, *b_words;
+    local mxu_vector *sums; /* [band][GROUP_TILES][TILE_SUMS] */
+    local int *pixels;      /* filter gradients */
+} mxu_group;
+
+static inline mxu_group find_group(uint size_m, uint size_n, local uint16 *memory)
 {
-    local uint *a_words = (local uint *)memory;
-    local uint *b_words = a_words + GROUP_PANELS * PANEL_WORDS_COUNT;
-    local mxu_vector *all_sums = (local mxu_vector *)(b_words + GROUP_TILES * TILE_WORDS_COUNT);
-#if MXU_KIND == MXU_CONV_FILTER_GRAD
-    local int *pixels = (local int *)(all_sums + GROUP_PANELS * 2 * GROUP_TILES * TILE_SUMS);
-#endif
+    mxu_group group;
+    group.m0 = get_group_id(0) * GROUP_PANELS * PANEL_PITCH;
+    group.n0 = get_group_id(1) * GROUP_TILES * TILE_N;
+    group.panels = min(GROUP_PANELS + 0u, (size_m - group.m0 + PANEL_PITCH - 1) / PANEL_PITCH);
+    group.tiles = min(GROUP_TILES + 0u, (size_n - group.n0 + TILE_N - 1) / TILE_N);
+    group.bands = min(2 * group.panels, (size_m - group.m0 + TILE_M - 1) / TILE_M);
+    group.a_words = (local uint *)memory;
+    group.b_words = group.a_words + GROUP_PANELS * PANEL_WORDS_COUNT;
+    group.sums = (local mxu_vector *)(group.b_words + GROUP_TILES * TILE_WORDS_COUNT);
+    group.pixels = (local int *)(group.sums + GROUP_PANELS * 2 * GROUP_TILES * TILE_SUMS);
+    return group;
+}
 
-    const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
-    const uint m0 = get_group_id(0) * GROUP_PANELS * PANEL_PITCH;
-    const uint n0 = get_group_id(1) * GROUP_TILES * TILE_N;
-    const uint panels = min(GROUP_PANELS + 0u, (size_m - m0 + PANEL_PITCH - 1) / PANEL_PITCH);
-    const uint tiles = min(GROUP_TILES + 0u, (size_n - n0 + TILE_N - 1) / TILE_N);
-    const uint bands = min(2 * panels, (size_m - m0 + TILE_M - 1) / TILE_M);
-    global const mxu_a_t *a_begin = TP_AT(a, place.core) + place.entry * a_stride_batch;
-    global const mxu_b_t *b_begin = TP_AT(b, place.core) + place.entry * b_stride_batch + n0;
-
+/* The group's sums over a unit's k. a and b are the batch entry's, b from column n0 on. */
+static inline void sum_unit(const mxu_group *group, global const mxu_a_t *a,
+                            global const mxu_b_t *b, mxu_place place, MXU_PARAMS)
+{
+    const uint panels = group->panels, tiles = group->tiles, bands = group->bands;
     const uint steps_ahead = (MXU_CHUNK + bands * tiles - 1) / (bands * tiles);
     for (uint k = place.k_begin; k < place.k_end; k += MXU_CHUNK) {
         const uint count = min(MXU_CHUNK, place.k_end - k), pairs = MXU_PAIRS(count);
         const int is_first = k == place.k_begin;
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
-        pack_panels(a_words, pixels, a_begin, m0, panels, k, count, MXU_A_PART(place.pass));
-#else
-        pack_panels(a_words, a_begin, m0, panels, size_m, k, count, a_stride_outer, a_stride_inner,
+        pack_panels(group->a_words, group->pixels, a, group->m0, panels, k, count,
                     MXU_A_PART(place.pass));
+#else
+        pack_panels(group->a_words, a, group->m0, panels, size_m, k, count, a_stride_outer,
+                    a_stride_inner, MXU_A_PART(place.pass));
 #endif
         uint least_a[GROUP_PANELS];
         for (uint i = 0; i < panels; i++)
-            least_a[i] = least_of_panel(a_words + i * PANEL_WORDS_COUNT, pairs);
-        pack_columns(b_words, b_begin + k * b_stride_inner, count, size_n - n0, tiles,
+            least_a[i] = least_of_panel(group->a_words + i * PANEL_WORDS_COUNT, pairs);
+        pack_columns(group->b_words, b + k * b_stride_inner, count, size_n - group->n0, tiles,
                      b_stride_inner, MXU_B_PART(place.pass));
         uint next = k + MXU_CHUNK; /* the step that is to be prefetched */
         for (uint tile = 0; tile < tiles; tile++) {
-            const local uint *b_tile = b_words + tile * TILE_WORDS_COUNT;
+            const local uint *b_tile = group->b_words + tile * TILE_WORDS_COUNT;
             const uint least_b = least_of_words(b_tile, pairs * TILE_N);
             for (uint band = 0; band < bands; band++) {
-                mxu_panel a_band = a_words + BAND_OFFSET(band);
-                local mxu_vector *sums = all_sums + (band * GROUP_TILES + tile) * TILE_SUMS;
+                mxu_panel a_band = group->a_words + BAND_OFFSET(band);
+                local mxu_vector *sums = group->sums + (band * GROUP_TILES + tile) * TILE_SUMS;
                 for (uint i = 0; i < steps_ahead && next < place.k_end; i++, next++)
-                    prefetch_row(step_of_a(a_begin, m0, next, a_stride_inner), panels * PANEL_PITCH,
-                                 b_begin + next * b_stride_inner, tiles * TILE_N);
+                    prefetch_row(step_of_a(a, group->m0, next, a_stride_inner),
+                                 panels * PANEL_PITCH, b + next * b_stride_inner, tiles * TILE_N);
                 if (mxu_pairs_are_exact(least_a[band / 2], least_b))
                     pairs_of_chunk(sums, is_first, a_band, b_tile, pairs);
                 else
@@ -285,13 +303,59 @@ mxu_outer(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
             }
         }
     }
-    for (uint band = 0; band < bands; band++)
-        for (uint tile = 0; tile < tiles; tile++) {
-            mxu_vector sums[TILE_SUMS];
-            for (uint i = 0; i < TILE_SUMS; i++)
-                sums[i] = all_sums[(band * GROUP_TILES + tile) * TILE_SUMS + i];
-            mxu_finish_tile(TP_EPILOGUE_PASS, sums, place, m0 + band * TILE_M, n0 + tile * TILE_N,
-                            size_m, size_n);
+}
+
+#define MXU_ARGS                                                                                   \
+    size_m, size_n, size_k, batch, grid_z, a_stride_batch, a_stride_outer, a_stride_inner,         \
+        b_stride_batch, b_stride_outer, b_stride_inner
+
+#if MXU_SUMS_CORES
+/* S[entry][m][n] = sum over the wave's cores of C[core][entry][m][n], for gradients of weights: no core's own
+ * goes through memory. One unit. `is_result`: it is the sum over all cores. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+mxu_outer_cores(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), global float *sum,
+                ulong sum_offset, uint is_result, uint cores, MXU_PARAMS, local uint16 *memory,
+                local float16 *levels)
+{
+    const mxu_group group = find_group(size_m, size_n, memory);
+    const uint all = GROUP_PANELS * 2 * GROUP_TILES * TILE_SUMS;
+    const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
+    for (uint core = 0; core < cores; core++) {
+        sum_unit(&group, TP_AT(a, core) + place.entry * a_stride_batch,
+                 TP_AT(b, core) + place.entry * b_stride_batch + group.n0, place, MXU_ARGS);
+        for (uint band = 0; band < group.bands; band++)
+            add_core(levels + band * GROUP_TILES * TILE_SUMS, all, core,
+                     group.sums + band * GROUP_TILES * TILE_SUMS, group.tiles * TILE_SUMS);
+    }
+    sum += sum_offset + (ulong)place.entry * size_m * size_n;
+    for (uint m = group.m0; m < min(size_m, group.m0 + group.bands * TILE_M); m++)
+        for (uint i = 0; i < group.tiles * TILE_VECTORS; i++) {
+            const uint band = (m - group.m0) / TILE_M, row = (m - group.m0) % TILE_M;
+            const uint vector = ((band * GROUP_TILES + i / TILE_VECTORS) * TILE_M + row) *
+                                    TILE_VECTORS +
+                                i % TILE_VECTORS;
+            const float16 value = sum_of_cores(levels, all, cores, vector);
+            store_columns(sum + (ulong)m * size_n, group.n0 + 16 * i, size_n,
+                          is_result ? tp_flush_v16(value) : value);
         }
 }
+#else
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+mxu_outer(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS, MXU_PARAMS,
+          local uint16 *memory)
+{
+    const mxu_group group = find_group(size_m, size_n, memory);
+    const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
+    sum_unit(&group, TP_AT(a, place.core) + place.entry * a_stride_batch,
+             TP_AT(b, place.core) + place.entry * b_stride_batch + group.n0, place, MXU_ARGS);
+    for (uint band = 0; band < group.bands; band++)
+        for (uint tile = 0; tile < group.tiles; tile++) {
+            mxu_vector sums[TILE_SUMS];
+            for (uint i = 0; i < TILE_SUMS; i++)
+                sums[i] = group.sums[(band * GROUP_TILES + tile) * TILE_SUMS + i];
+            mxu_finish_tile(TP_EPILOGUE_PASS, sums, place, group.m0 + band * TILE_M,
+                            group.n0 + tile * TILE_N, size_m, size_n);
+        }
+}
+#endif
 #endif

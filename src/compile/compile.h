@@ -14,7 +14,7 @@ typedef struct tp_compile_options {
     const tp_device_caps *caps;      /* required */
     const tp_mxu_allow *allow;       /* variants that may be used; NULL: all */
     uint64_t max_slab_segment_bytes; /* 0: caps->max_allocation_bytes */
-    int32_t cores;                   /* that run it on the device, for estimates; 0: one */
+    int32_t cores;                   /* of the device, at most, that run it in one wave; 0: one */
     bool is_fast_math;               /* products may leave the contract */
     /* graphs after each pass, clusters, program and kernels are written there; NULL: TPUCL_DUMP, if that
      * is set */

@@ -296,11 +296,11 @@ static tpucl_status lower_reduce(tp_lowering *l, const tp_cluster *cluster)
 static tpucl_status lower_all_reduce(tp_lowering *l, const tp_cluster *cluster)
 {
     const tp_node_id head = cluster->heads.items[0];
-    const tp_node *node = tp_graph_node(l->fusion->graph, head);
-    return tp_reduce_list_push(&l->reduces,
-                               (tp_reduce_pair){.level = cluster->level,
-                                                .core_buffer = l->buffer_of[node->inputs[0]],
-                                                .replicated_buffer = l->buffer_of[head]});
+    const tp_node_id summand = tp_graph_node(l->fusion->graph, head)->inputs[0];
+    const tp_reduce_pair pair = {.level = cluster->level,
+                                 .core_buffer = l->is_summed[summand] ? -1 : l->buffer_of[summand],
+                                 .replicated_buffer = l->buffer_of[head]};
+    return tp_reduce_list_push(&l->reduces, pair);
 }
 
 static tpucl_status lower_cluster(tp_lowering *l, const tp_cluster *cluster)
@@ -441,9 +441,11 @@ tpucl_status tp_lower(tp_lowering *l)
     l->takes_from = TP_ARENA_NEW_ARRAY(fusion->arena, tp_node_id, nodes + 1);
     l->host = TP_ARENA_NEW_ARRAY(fusion->arena, tp_node_id, nodes + 1);
     l->memory_of = TP_ARENA_NEW_ARRAY(fusion->arena, int32_t, nodes + 1);
+    l->is_summed = TP_ARENA_NEW_ARRAY(fusion->arena, bool, nodes + 1);
     l->segment_count = 2 * fusion->level_count;
     l->segments = TP_ARENA_NEW_ARRAY(fusion->arena, tp_launch_list, (size_t)l->segment_count + 1);
-    if (!l->buffer_of || !l->takes_from || !l->host || !l->memory_of || !l->segments) {
+    if (!l->buffer_of || !l->takes_from || !l->host || !l->memory_of || !l->is_summed ||
+        !l->segments) {
         l->segment_count = 0;
         return TPUCL_OUT_OF_MEMORY;
     }

@@ -14,7 +14,8 @@ TP_ARRAY_DEFINE(tp_launch_refs, tp_launch *)
 /* One sum over cores: buffers in CORE and in REPLICATED of equal size. */
 typedef struct tp_reduce_pair {
     int32_t level;
-    int32_t core_buffer, replicated_buffer;
+    int32_t core_buffer; /* -1: the launches that make it sum it, too */
+    int32_t replicated_buffer;
 } tp_reduce_pair;
 TP_ARRAY_DEFINE(tp_reduce_list, tp_reduce_pair)
 
@@ -42,6 +43,7 @@ typedef struct tp_lowering {
     tp_node_id *takes_from; /* per node: the operand whose memory it gets, TP_NO_NODE */
     tp_node_id *host;       /* per node: the loop_stack or loop_carry whose memory it is made in */
     int32_t *memory_of;     /* per loop_carry: the buffer with both turns' values; -1 */
+    bool *is_summed;        /* per product: its launches sum it over cores */
     tp_launch_list *segments; /* 2 per level: replicated, per core */
     int32_t segment_count;
     tp_reduce_list reduces;

@@ -240,15 +240,54 @@ static tpucl_status add_launch(tp_lowering *l, const tp_cluster *cluster, const 
     return tp_lower_add_launch(l, cluster->level, is_per_core, &launch);
 }
 
-tpucl_status tp_lower_mxu(tp_lowering *l, const tp_cluster *cluster)
+/* The all_reduce that is all that becomes of the product, TP_NO_NODE: weights' gradients. */
+static tp_node_id sum_of(const tp_lowering *l, const tp_cluster *cluster)
+{
+    const tp_fusion *fusion = l->fusion;
+    const tp_node_id head = cluster->heads.items[0];
+    if (cluster->is_replicated || cluster->loop || cluster->roots.count != 1 ||
+        cluster->roots.items[0] != head || tp_graph_node(fusion->graph, head)->dtype != TP_F32 ||
+        fusion->user_start[head + 1] - fusion->user_start[head] != 1)
+        return TP_NO_NODE;
+    const tp_node_id user = fusion->users[fusion->user_start[head]];
+    for (int32_t i = 0; i < fusion->graph->output_count; i++)
+        if (fusion->graph->outputs[i].node == head) return TP_NO_NODE;
+    return tp_node_is(tp_graph_node(fusion->graph, user), "all_reduce") ? user : TP_NO_NODE;
+}
+
+/* No core has a result of its own: what stands for it in listings is the sum. */
+static void mark_summed(tp_lowering *l, tp_node_id head, const tp_mxu_problem *problem)
+{
+    tp_program *program = tp_program_builder_program(l->builder);
+    tp_program_buffer *own = &program->buffers[l->buffer_of[head]];
+    own->space = TP_SPACE_REPLICATED;
+    own->view = (tp_program_view){.is_view = true, .of = problem->sum_tensor, .turns = 1};
+    l->is_summed[head] = true;
+    program->most_cores = problem->most_cores;
+}
+
+/* Plans the product; where nothing but its sum over cores is wanted and a variant makes that, as the sum. */
+static tpucl_status plan_product(tp_lowering *l, const tp_cluster *cluster, tp_mxu_plan *plan)
 {
     tp_mxu_problem problem = {0};
+    const tp_node_id sum = sum_of(l, cluster);
     TP_TRY(fill_problem(l, cluster, &problem));
     TP_TRY(fill_epilogue(l, cluster, &problem));
-    tp_mxu_plan *plan = TP_ARENA_NEW(l->fusion->arena, tp_mxu_plan);
-    if (!plan) return TPUCL_OUT_OF_MEMORY;
+    if (sum != TP_NO_NODE) {
+        problem.most_cores = l->options->cores > 0 ? l->options->cores : 1;
+        problem.sum_tensor = l->buffer_of[sum];
+    }
     TP_TRY(tp_mxu_plan_create(&problem, l->options->caps, l->options->allow, SCRATCH_BASE,
                               l->fusion->arena, plan));
+    if (plan->sums_cores) mark_summed(l, cluster->heads.items[0], &problem);
+    return TPUCL_OK;
+}
+
+tpucl_status tp_lower_mxu(tp_lowering *l, const tp_cluster *cluster)
+{
+    tp_mxu_plan *plan = TP_ARENA_NEW(l->fusion->arena, tp_mxu_plan);
+    if (!plan) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(plan_product(l, cluster, plan));
     scratch_place places[TP_MXU_MAX_SCRATCH];
     TP_TRY(place_scratch(l, cluster, plan, places));
     for (int32_t i = 0; i < plan->launch_count; i++)

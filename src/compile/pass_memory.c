@@ -59,7 +59,7 @@ static void extend_over_loop(tp_program *program, const tp_program_loop *loop)
     for (int32_t i = loop->first_launch; i <= last; i++)
         for (int32_t a = 0; a < program->launches[i].arg_count; a++) {
             const tp_kernel_arg *arg = &program->launches[i].args[a];
-            if (arg->kind != TP_ARG_TENSOR) continue;
+            if (!tp_arg_is_tensor(arg)) continue;
             const int32_t base = tp_program_base(program, arg->tensor);
             tp_program_buffer *buffer = &program->buffers[base];
             if (base != arg->tensor || buffer->first_use < loop->first_launch ||
@@ -79,7 +79,7 @@ static void find_lifetimes(const planner *p)
         for (int32_t i = segment->first_launch; i <= end; i++) {
             const tp_launch *launch = &program->launches[i];
             for (int32_t a = 0; a < launch->arg_count; a++) {
-                if (launch->args[a].kind != TP_ARG_TENSOR) continue;
+                if (!tp_arg_is_tensor(&launch->args[a])) continue;
                 tp_program_buffer *buffer =
                     &program->buffers[tp_program_base(program, launch->args[a].tensor)];
                 const bool stays = segment->is_per_core && buffer->space == TP_SPACE_REPLICATED;
@@ -93,7 +93,7 @@ static void find_lifetimes(const planner *p)
         const int32_t start = segment->first_launch > 0 ? segment->first_launch : 0;
         int32_t end = segment->first_launch + segment->launch_count - 1;
         if (end < start) end = start;
-        touch(&program->buffers[pair->core_buffer], end, end);
+        if (pair->core_buffer >= 0) touch(&program->buffers[pair->core_buffer], end, end);
         touch(&program->buffers[pair->replicated_buffer], start, end);
     }
     for (int32_t i = 0; i < program->loop_count; i++)
@@ -102,6 +102,14 @@ static void find_lifetimes(const planner *p)
 
 /* ---- items ---- */
 
+static void add_to_group(item *group, const tp_program_buffer *buffer)
+{
+    group->bytes += align(buffer->bytes);
+    if (buffer->first_use < group->first) group->first = buffer->first_use;
+    if (buffer->last_use > group->last) group->last = buffer->last_use;
+}
+
+/* What launches sum over cores by themselves has no place in CORE. */
 static tpucl_status add_groups(planner *p, int32_t level)
 {
     item core = {.buffer = -1, .group = level + 1, .space = TP_SPACE_CORE, .first = INT32_MAX};
@@ -110,18 +118,12 @@ static tpucl_status add_groups(planner *p, int32_t level)
     for (size_t r = 0; r < p->reduces->count; r++) {
         const tp_reduce_pair *pair = &p->reduces->items[r];
         if (pair->level != level) continue;
-        const tp_program_buffer *from = &p->program->buffers[pair->core_buffer];
-        const tp_program_buffer *to = &p->program->buffers[pair->replicated_buffer];
-        core.bytes += align(from->bytes);
-        replicated.bytes += align(to->bytes);
-        if (from->first_use < core.first) core.first = from->first_use;
-        if (from->last_use > core.last) core.last = from->last_use;
-        if (to->first_use < replicated.first) replicated.first = to->first_use;
-        if (to->last_use > replicated.last) replicated.last = to->last_use;
+        if (pair->core_buffer >= 0) add_to_group(&core, &p->program->buffers[pair->core_buffer]);
+        add_to_group(&replicated, &p->program->buffers[pair->replicated_buffer]);
     }
-    if (core.bytes == 0) return TPUCL_OK;
-    TP_TRY(item_list_push(&p->items, core));
-    return item_list_push(&p->items, replicated);
+    if (core.bytes > 0) TP_TRY(item_list_push(&p->items, core));
+    if (replicated.bytes > 0) TP_TRY(item_list_push(&p->items, replicated));
+    return TPUCL_OK;
 }
 
 static tpucl_status list_items(planner *p)
@@ -129,7 +131,8 @@ static tpucl_status list_items(planner *p)
     tp_program *program = p->program;
     for (size_t r = 0; r < p->reduces->count; r++) {
         const tp_reduce_pair *pair = &p->reduces->items[r];
-        p->group_of[pair->core_buffer] = p->group_of[pair->replicated_buffer] = pair->level + 1;
+        p->group_of[pair->replicated_buffer] = pair->level + 1;
+        if (pair->core_buffer >= 0) p->group_of[pair->core_buffer] = pair->level + 1;
     }
     for (int32_t i = 0; i < program->buffer_count; i++) {
         const tp_program_buffer *buffer = &program->buffers[i];
@@ -214,26 +217,29 @@ static tpucl_status place(planner *p, size_t index)
 
 /* ---- results ---- */
 
+/* Places the group's buffers one behind the other, those with a place in CORE first, so that both lie alike. */
 static void write_group(const planner *p, const item *group)
 {
     uint64_t offset = group->offset;
     tp_program_segment *segment = &p->program->segments[2 * (group->group - 1) + 1];
-    for (size_t r = 0; r < p->reduces->count; r++) {
-        const tp_reduce_pair *pair = &p->reduces->items[r];
-        if (pair->level != group->group - 1) continue;
-        const int32_t index =
-            group->space == TP_SPACE_CORE ? pair->core_buffer : pair->replicated_buffer;
-        tp_program_buffer *buffer = &p->program->buffers[index];
-        buffer->slab_segment = group->segment;
-        buffer->offset_bytes = offset;
-        offset += align(buffer->bytes);
-    }
+    const bool is_core = group->space == TP_SPACE_CORE;
+    for (int by_launches = 0; by_launches < (is_core ? 1 : 2); by_launches++)
+        for (size_t r = 0; r < p->reduces->count; r++) {
+            const tp_reduce_pair *pair = &p->reduces->items[r];
+            if (pair->level != group->group - 1 || (pair->core_buffer < 0) != by_launches) continue;
+            const int32_t index = is_core ? pair->core_buffer : pair->replicated_buffer;
+            tp_program_buffer *buffer = &p->program->buffers[index];
+            buffer->slab_segment = group->segment;
+            buffer->offset_bytes = offset;
+            offset += align(buffer->bytes);
+        }
     segment->has_reduce = true;
-    segment->reduce.elems = group->bytes / sizeof(float);
-    if (group->space == TP_SPACE_CORE) {
+    if (is_core) {
+        segment->reduce.core_elems = group->bytes / sizeof(float);
         segment->reduce.core_slab_segment = group->segment;
         segment->reduce.core_offset_bytes = group->offset;
     } else {
+        segment->reduce.elems = group->bytes / sizeof(float);
         segment->reduce.replicated_slab_segment = group->segment;
         segment->reduce.replicated_offset_bytes = group->offset;
     }

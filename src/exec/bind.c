@@ -86,6 +86,7 @@ static tpucl_status place_arg(void *user, const tp_kernel_arg *arg, uint32_t off
     const site_placer *placer = user;
     bool moves = false;
     TP_TRY(place_buffer(placer->loaded, placer->bound, arg->tensor, out, &moves));
+    if (arg->kind == TP_ARG_SUM) placer->launch->sum_offset_elems = out->offset_elems;
     if (moves) add_moving(placer, arg->tensor, offset_index, out, arg->offset_elems);
     return TPUCL_OK;
 }

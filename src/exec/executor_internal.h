@@ -55,6 +55,7 @@ typedef struct tp_bound_launch {
     int32_t moving_count;
     tp_launch_indexes indexes;
     tp_tensor_place places[3];          /* library products: A, B, C */
+    uint64_t sum_offset_elems;          /* TP_ARG_SUM: of the result, in REPLICATED */
     uint64_t runs, core_runs, total_ns; /* while tp_loaded.is_measured */
 } tp_bound_launch;
 
@@ -132,15 +133,24 @@ typedef struct tp_wave {
     uint32_t step;
     int32_t infeed_slot, result_slot;
     int64_t turn; /* of the loop that is running */
+    /* Where the segment's sums over these cores go; NULL: it has none. An element of REPLICATED is in `sum` at its
+     * own place plus `sum_shift_elems` (modulo 2^64). */
+    tp_buffer *sum;
+    uint64_t sum_shift_elems;
+    bool sum_is_result;
 } tp_wave;
 tpucl_status tp_run_segment(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_wave *wave);
 
-/* reduce.c: cross-core sums. Sum of a wave's cores into a partial slot, or flushed into REPLICATED when it is
+/* reduce.c: cross-core sums. Fills in where a wave's go. */
+tpucl_status tp_reduce_place(tp_loaded *loaded, tp_bound_site *bound,
+                             const tp_program_segment *segment, const tp_tree_op *op,
+                             tp_wave *wave);
+/* Sum of a wave's cores into a partial slot, or flushed into REPLICATED when it is
  * the whole group. */
 tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_tree_op *op,
-                            int32_t local_begin);
+                            const tp_wave *wave);
 tpucl_status tp_reduce_add(tp_loaded *loaded, tp_bound_site *bound,
                            const tp_program_segment *segment, const tp_tree_op *op);
 /* Combines leaves that several devices hold and puts the sum into every site of the group. */

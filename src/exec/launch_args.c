@@ -23,6 +23,25 @@ static tpucl_status set_word(tp_device_kernel *kernel, uint32_t word, uint32_t *
     return tp_device_kernel_set_bytes(kernel, (*index)++, &word, sizeof word);
 }
 
+tpucl_status tp_launch_set_sum(tp_device_kernel *kernel, int32_t index, tp_buffer *buffer,
+                               uint64_t offset_elems, bool is_result)
+{
+    const uint32_t flag = is_result, first = (uint32_t)index;
+    TP_TRY(tp_device_kernel_set_buffer(kernel, first, buffer));
+    TP_TRY(tp_device_kernel_set_bytes(kernel, first + 1, &offset_elems, sizeof offset_elems));
+    return tp_device_kernel_set_bytes(kernel, first + 2, &flag, sizeof flag);
+}
+
+static tpucl_status set_sum(tp_device_kernel *kernel, const tp_kernel_arg *arg,
+                            const tp_tensor_placer *placer, uint32_t *index, int32_t *out_index)
+{
+    tp_tensor_place place = {0};
+    TP_TRY(placer->place(placer->user, arg, *index + 1, &place));
+    *out_index = (int32_t)*index;
+    *index += 3;
+    return tp_launch_set_sum(kernel, *out_index, place.buffer, place.offset_elems, true);
+}
+
 static tpucl_status set_arg(tp_device_kernel *kernel, const tp_launch *launch,
                             const tp_kernel_arg *arg, uint64_t seed, const tp_tensor_placer *placer,
                             uint32_t *index, tp_launch_indexes *indexes)
@@ -48,6 +67,10 @@ static tpucl_status set_arg(tp_device_kernel *kernel, const tp_launch *launch,
         return set_word(kernel, 0, index, &indexes->step);
     case TP_ARG_SEED:
         return tp_device_kernel_set_bytes(kernel, (*index)++, &seed, sizeof seed);
+    case TP_ARG_CORES:
+        return set_word(kernel, 1, index, &indexes->cores);
+    case TP_ARG_SUM:
+        return set_sum(kernel, arg, placer, index, &indexes->sum);
     case TP_ARG_LOCAL:
         return tp_device_kernel_set_local(kernel, (*index)++, (size_t)arg->u64);
     }
@@ -59,7 +82,7 @@ tpucl_status tp_launch_set_args(tp_device_kernel *kernel, const tp_launch *launc
                                 const tp_tensor_placer *placer, tp_launch_indexes *out_indexes)
 {
     uint32_t index = 0;
-    *out_indexes = (tp_launch_indexes){-1, -1, -1, -1};
+    *out_indexes = (tp_launch_indexes){-1, -1, -1, -1, -1, -1};
     for (int32_t i = 0; i < launch->arg_count; i++) {
         tpucl_status status =
             set_arg(kernel, launch, &launch->args[i], seed, placer, &index, out_indexes);

@@ -86,6 +86,7 @@ static tpucl_status choose_wave(tp_loaded *loaded, int32_t device)
         !program->is_resident)
         wave = executor->options.wave_cores;
     int32_t wanted = wave;
+    if (program->most_cores && program->most_cores < wave) wave = program->most_cores;
     for (int32_t s = 0; s < program->core_slab_segments; s++)
         while (wave > 0 && program->core_bytes[s] * (uint64_t)wave > max_allocation)
             wave--;

@@ -102,3 +102,15 @@ void tp_core_map_close(tp_core_map *map)
         tp_device_close(map->devices[i]);
     tp_arena_destroy(map->arena);
 }
+
+int32_t tp_core_map_most_cores(const tp_core_map *map)
+{
+    int32_t most = 0;
+    for (int32_t d = 0; d < map->device_count; d++) {
+        int32_t count = 0;
+        for (int32_t core = 0; core < map->core_count; core++)
+            count += map->owner[core] == d;
+        if (count > most) most = count;
+    }
+    return most;
+}

@@ -33,4 +33,7 @@ tpucl_status tp_core_map_open(const tp_topology *topology, const tp_placement_op
                               tp_core_map **out_map);
 void tp_core_map_close(tp_core_map *map);
 
+/* Of all devices, the number of cores on the one that has most. */
+int32_t tp_core_map_most_cores(const tp_core_map *map);
+
 #endif

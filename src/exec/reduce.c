@@ -62,13 +62,27 @@ static void final_range(const tp_bound_site *bound, const tp_program_reduce *red
     *out_offset = reduce->replicated_offset_bytes / sizeof(float);
 }
 
+tpucl_status tp_reduce_place(tp_loaded *loaded, tp_bound_site *bound,
+                             const tp_program_segment *segment, const tp_tree_op *op, tp_wave *wave)
+{
+    uint64_t offset = 0;
+    wave->sum_is_result = op->count == loaded->executor->group_size;
+    if (wave->sum_is_result)
+        final_range(bound, &segment->reduce, &wave->sum, &offset);
+    else
+        TP_TRY(partial_buffer(loaded, bound, op->slot, &wave->sum));
+    wave->sum_shift_elems = offset - segment->reduce.replicated_offset_bytes / sizeof(float);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
                             const tp_program_segment *segment, const tp_tree_op *op,
-                            int32_t local_begin)
+                            const tp_wave *wave)
 {
     const tp_program_reduce *reduce = &segment->reduce;
     tp_bound_device *device = &loaded->devices[bound->site->device];
-    bool is_final = op->count == loaded->executor->group_size;
+    const bool is_final = wave->sum_is_result;
+    if (reduce->core_elems == 0) return TPUCL_OK;
     tp_device_kernel **kernel = &(is_final ? device->sum_final : device->sum_partial)[op->count];
     if (!*kernel) {
         char options[64];
@@ -76,19 +90,15 @@ tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
         TP_TRY(make_kernel(loaded, bound->site->device, options, "cross_core_sum", kernel));
     }
     uint64_t stride = bound->program->core_bytes[reduce->core_slab_segment] / sizeof(float);
-    uint64_t src_offset = reduce->core_offset_bytes / sizeof(float), dst_offset = 0;
-    if (bound->program->is_resident) src_offset += (uint64_t)local_begin * stride;
-    tp_buffer *dst = NULL;
-    if (is_final)
-        final_range(bound, reduce, &dst, &dst_offset);
-    else
-        TP_TRY(partial_buffer(loaded, bound, op->slot, &dst));
+    uint64_t src_offset = reduce->core_offset_bytes / sizeof(float);
+    if (bound->program->is_resident) src_offset += (uint64_t)wave->local_begin * stride;
     TP_TRY(set_range(*kernel, 0, tp_slab_segment(device->core, (uint32_t)reduce->core_slab_segment),
                      src_offset));
     TP_TRY(tp_device_kernel_set_bytes(*kernel, 2, &stride, sizeof stride));
-    TP_TRY(set_range(*kernel, 3, dst, dst_offset));
-    TP_TRY(tp_device_kernel_set_bytes(*kernel, 5, &reduce->elems, sizeof reduce->elems));
-    return enqueue_elements(*kernel, reduce->elems);
+    TP_TRY(set_range(*kernel, 3, wave->sum,
+                     reduce->replicated_offset_bytes / sizeof(float) + wave->sum_shift_elems));
+    TP_TRY(tp_device_kernel_set_bytes(*kernel, 5, &reduce->core_elems, sizeof reduce->core_elems));
+    return enqueue_elements(*kernel, reduce->core_elems);
 }
 
 static tpucl_status flush_into_place(tp_loaded *loaded, tp_bound_site *bound,

@@ -52,6 +52,11 @@ static tpucl_status set_moving(tp_loaded *loaded, tp_bound_site *bound, tp_bound
     TP_TRY(set_word(launch->kernel, launch->indexes.core_base, wave->core_base));
     TP_TRY(set_word(launch->kernel, launch->indexes.core_step, wave->core_step));
     TP_TRY(set_word(launch->kernel, launch->indexes.position, wave->position));
+    TP_TRY(set_word(launch->kernel, launch->indexes.cores, (uint32_t)wave->count));
+    if (launch->indexes.sum >= 0)
+        TP_TRY(tp_launch_set_sum(launch->kernel, launch->indexes.sum, wave->sum,
+                                 launch->sum_offset_elems + wave->sum_shift_elems,
+                                 wave->sum_is_result));
     TP_TRY(set_word(launch->kernel, launch->indexes.step, wave->step));
     return TPUCL_OK;
 }
@@ -74,7 +79,8 @@ static tpucl_status enqueue(tp_loaded *loaded, tp_bound_site *bound, tp_bound_la
         return run_library(loaded, bound, launch, cores, wave);
     TP_TRY(set_moving(loaded, bound, launch, wave));
     const size_t *global = launch->launch->global;
-    size_t grid[3] = {global[0], global[1], global[2] * (size_t)cores};
+    size_t grid[3] = {global[0], global[1],
+                      global[2] * (size_t)(launch->launch->sums_cores ? 1 : cores)};
     tpucl_status status =
         tp_device_kernel_enqueue(launch->kernel, grid, launch->launch->local, NULL, 0, NULL);
     if (status != TPUCL_OK)

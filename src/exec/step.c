@@ -103,9 +103,9 @@ static tpucl_status run_waves(tp_loaded *loaded, tp_bound_site *bound,
         wave.core_base = (uint32_t)ids[op->begin];
         wave.position = (uint32_t)op->begin;
         wave.core_step = op->count > 1 ? (uint32_t)(ids[op->begin + 1] - ids[op->begin]) : 1;
+        if (segment->has_reduce) TP_TRY(tp_reduce_place(loaded, bound, segment, op, &wave));
         TP_TRY(tp_run_segment(loaded, bound, segment, &wave));
-        if (segment->has_reduce)
-            TP_TRY(tp_reduce_wave(loaded, bound, segment, op, wave.local_begin));
+        if (segment->has_reduce) TP_TRY(tp_reduce_wave(loaded, bound, segment, op, &wave));
     }
     return TPUCL_OK;
 }

@@ -31,13 +31,19 @@ typedef enum tp_arg_kind {
     TP_ARG_POSITION, /* uint: place of the wave's first core in its replica group; the others follow */
     TP_ARG_STEP,     /* uint: number of the training step, from 0 */
     TP_ARG_SEED,     /* ulong: the run's seed */
-    TP_ARG_LOCAL     /* __local memory of `u64` bytes */
+    TP_ARG_LOCAL,    /* __local memory of `u64` bytes */
+    TP_ARG_CORES,    /* uint: cores of the wave */
+    /* float buffer, ulong offset in elements, uint: the sum over the wave's cores goes there. 1: it is of all cores,
+     * the result, and `tensor` is where that stands; 0: a partial sum, which others are added to. Only launches that
+     * sum cores have it. */
+    TP_ARG_SUM
 } tp_arg_kind;
 
 typedef struct tp_kernel_arg {
     tp_arg_kind kind;
     int32_t tensor;
-    bool is_written;       /* TP_ARG_TENSOR: the launch stores into it (it may read it, too) */
+    bool
+        is_written; /* TP_ARG_TENSOR: the launch stores into it (it may read it, too); TP_ARG_SUM: true */
     uint64_t offset_elems; /* TP_ARG_TENSOR: added to the buffer's own offset */
     union {
         int32_t s32;
@@ -46,6 +52,12 @@ typedef struct tp_kernel_arg {
         float f32;
     };
 } tp_kernel_arg;
+
+/* Does it name a buffer? */
+static inline bool tp_arg_is_tensor(const tp_kernel_arg *arg)
+{
+    return arg->kind == TP_ARG_TENSOR || arg->kind == TP_ARG_SUM;
+}
 
 typedef enum tp_launch_kind {
     TP_LAUNCH_KERNEL,       /* one of our kernels */
@@ -73,6 +85,7 @@ typedef struct tp_launch {
     size_t global[3], local[3]; /* for one core; local all 0 lets the driver choose */
     size_t grid_z;              /* global[2] for one core */
     bool is_per_core;
+    bool sums_cores; /* per core, but one grid goes through all cores of the wave: see TP_ARG_SUM */
     tp_library_gemm gemm;
     double flops,
         bytes; /* per core, for reports: 2 per multiply-add; bytes read and written once */

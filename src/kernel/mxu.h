@@ -89,6 +89,10 @@ typedef struct tp_mxu_problem {
     bool is_fast_math; /* variants outside the contract (CLBlast) may be taken */
     /* How often the product runs while B stays the same: for each core, in each turn of a loop; 0: once. */
     int64_t runs_per_b;
+    /* Above 0: the result is f32, stored plainly, and wanted as nothing but its sum over at most so many cores of a
+     * wave. A variant that makes that sum writes it to TP_ARG_SUM `sum_tensor`, and the plan says so. */
+    int32_t most_cores;
+    int32_t sum_tensor;
     const char *label;
 } tp_mxu_problem;
 
@@ -118,6 +122,7 @@ typedef struct tp_mxu_choice {
 
 typedef struct tp_mxu_plan {
     const char *variant;  /* name in the catalogue: "mxu_register" */
+    bool sums_cores;      /* it makes the sum over the wave's cores, and no core's own result */
     tp_mxu_choice choice; /* the settings that it was planned with */
     tp_mxu_scratch scratch[TP_MXU_MAX_SCRATCH];
     int32_t scratch_count;

@@ -67,6 +67,8 @@ tpucl_status tp_mxu_case_problem(const tp_mxu_case *row, tp_arena *arena,
         .a_tensor = 0,
         .b_tensor = 1,
         .c_tensor = 2,
+        .most_cores = row->sums_cores ? row->cores : 0,
+        .sum_tensor = 2,
         .label = row->name,
     };
     if (row->kind == TP_MXU_DOT) {

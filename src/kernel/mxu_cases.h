@@ -42,7 +42,8 @@ typedef struct tp_mxu_case {
     tp_mxu_layout a_layout, b_layout;
     tp_mxu_conv conv; /* out_h and out_w follow from the rest */
     int32_t pad_bottom, pad_right;
-    int32_t cores; /* 0: 1 */
+    int32_t cores;   /* 0: 1 */
+    bool sums_cores; /* the result is the sum over the cores, by the tree; `cores` is set */
     bool a_is_replicated, b_is_replicated, c_is_replicated;
     tp_mxu_fill fill;
     bool is_long; /* takes seconds on a slow device: not for a first look */

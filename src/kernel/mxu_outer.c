@@ -12,6 +12,8 @@
  * and 64 KiB, which a second-level cache holds. */
 #define MOST_PANELS 8
 #define MOST_TILES 8
+/* The same with the sums over cores, which half of such a cache holds. */
+#define MOST_LEVEL_BYTES (512 << 10)
 /* Elements of a B along n that is not packed for few rows: 4 MiB of bf16. */
 #define WIDE_B (2 << 20)
 /* Multiply-adds of a product that is done before another launch would have begun. */
@@ -21,7 +23,13 @@ typedef struct groups {
     int64_t vectors, columns; /* of a tile */
     int64_t panels, tiles;    /* of a group */
     int64_t count_m, count_n; /* groups */
+    int64_t levels;           /* of sums over cores; 0: a core's own result is wanted */
 } groups;
+
+static int64_t level_bytes(const groups *g)
+{
+    return g->levels * g->panels * PANEL * g->tiles * g->columns * 4;
+}
 
 static int64_t local_bytes(const groups *g)
 {
@@ -30,11 +38,21 @@ static int64_t local_bytes(const groups *g)
     return (words * TP_MXU_K_CHUNK / 2 + sums + TP_MXU_K_CHUNK) * 4;
 }
 
+static bool fits(const tp_mxu_builder *builder, const groups *g)
+{
+    const int64_t bytes = local_bytes(g) + level_bytes(g);
+    if (g->levels > 0 && bytes > MOST_LEVEL_BYTES && g->panels * g->tiles > 1) return false;
+    return (uint64_t)bytes <= builder->caps->local_memory_bytes;
+}
+
 /* Large groups read their operands least often; as many as keep all compute units busy. */
-static groups choose_groups(const tp_mxu_builder *builder)
+static groups choose_groups(const tp_mxu_builder *builder, int64_t levels)
 {
     const tp_mxu_problem *p = builder->problem;
-    groups g = {.vectors = p->n <= VECTOR ? 1 : 2, .panels = MOST_PANELS, .tiles = MOST_TILES};
+    groups g = {.vectors = p->n <= VECTOR ? 1 : 2,
+                .panels = MOST_PANELS,
+                .tiles = MOST_TILES,
+                .levels = levels};
     g.columns = g.vectors * VECTOR;
     const int64_t panels = tp_mxu_ceil_div(p->m, PANEL), tiles = tp_mxu_ceil_div(p->n, g.columns);
     const int64_t others = tp_mxu_units(p) * p->batch;
@@ -44,9 +62,8 @@ static groups choose_groups(const tp_mxu_builder *builder)
     for (;;) {
         g.count_m = tp_mxu_ceil_div(panels, g.panels);
         g.count_n = tp_mxu_ceil_div(tiles, g.tiles);
-        const bool fits = (uint64_t)local_bytes(&g) <= builder->caps->local_memory_bytes;
         const bool is_least = g.panels <= 2 && g.tiles <= 2;
-        if (fits && (is_least || g.count_m * g.count_n * others >= wanted)) break;
+        if (fits(builder, &g) && (is_least || g.count_m * g.count_n * others >= wanted)) break;
         if (g.panels == 1 && g.tiles == 1) break;
         if (g.panels * PANEL > g.tiles * g.columns || g.tiles == 1)
             g.panels = (g.panels + 1) / 2;
@@ -79,7 +96,8 @@ static const char *why_not(const tp_mxu_problem *p)
     return NULL;
 }
 
-static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
+static tpucl_status decline_groups(const tp_mxu_builder *builder, const groups *g, bool is_forced,
+                                   const char **out_reason)
 {
     const tp_mxu_problem *problem = builder->problem;
     *out_reason = why_not(problem);
@@ -88,8 +106,7 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
         *out_reason = "the device has no instruction for pairs of bf16";
         return TPUCL_OK;
     }
-    const groups g = choose_groups(builder);
-    if ((uint64_t)local_bytes(&g) > builder->caps->local_memory_bytes) {
+    if (!fits(builder, g)) {
         *out_reason = "local memory does not hold a chunk of a panel and a tile";
         return TPUCL_OK;
     }
@@ -104,31 +121,86 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     return TPUCL_OK;
 }
 
-static tpucl_status plan(tp_mxu_builder *builder)
+static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const char **out_reason)
+{
+    const groups g = choose_groups(builder, 0);
+    return decline_groups(builder, &g, is_forced, out_reason);
+}
+
+static tpucl_status add_product(tp_mxu_builder *builder, const groups *g)
 {
     const tp_mxu_problem *problem = builder->problem;
-    const groups g = choose_groups(builder);
+    const bool sums_cores = g->levels > 0;
+    const char *entry = sums_cores ? "mxu_outer_cores" : "mxu_outer";
     const char *what =
-        tp_arena_printf(builder->arena, "mxu_outer %lldx%lld", (long long)(g.panels * PANEL),
-                        (long long)(g.tiles * g.columns));
+        tp_arena_printf(builder->arena, "%s %lldx%lld", entry, (long long)(g->panels * PANEL),
+                        (long long)(g->tiles * g->columns));
     const char *options =
         tp_arena_printf(builder->arena,
                         "-DGROUP_PANELS=%d -DGROUP_TILES=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d"
-                        " -DPAIRS_ARE_STEPS=%d",
-                        (int)g.panels, (int)g.tiles, (int)g.vectors, a_runs_along_k(problem),
-                        !builder->caps->has_bf16_pairs);
+                        " -DPAIRS_ARE_STEPS=%d -DMXU_SUMS_CORES=%d",
+                        (int)g->panels, (int)g->tiles, (int)g->vectors, a_runs_along_k(problem),
+                        !builder->caps->has_bf16_pairs, sums_cores);
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,
         .text = "mxu/mxu_outer.cl",
         .options = options,
-        .entry = "mxu_outer",
-        .global = {(size_t)g.count_m, (size_t)g.count_n, 1},
+        .entry = entry,
+        .global = {(size_t)g->count_m, (size_t)g->count_n, 1},
         .local = {1, 1, 1},
-        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) + tp_mxu_c_bytes(problem),
+        .sums_cores = sums_cores,
+        .level_bytes = level_bytes(g),
+        .bytes = tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) +
+                 (sums_cores ? 0 : tp_mxu_c_bytes(problem)),
     };
     return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor,
-                              local_bytes(&g));
+                              local_bytes(g));
+}
+
+static tpucl_status plan(tp_mxu_builder *builder)
+{
+    const groups g = choose_groups(builder, 0);
+    return add_product(builder, &g);
 }
 
 const tp_mxu_variant tp_mxu_variant_outer = {.name = "mxu_outer", .decline = decline, .plan = plan};
+
+/* ---- summed over cores: kernels/mxu/core_levels.clh ---- */
+
+/* A level for each bit of the number of cores. */
+static int64_t levels_of(const tp_mxu_problem *problem)
+{
+    int64_t levels = 0;
+    for (int32_t cores = problem->most_cores; cores > 0; cores /= 2)
+        levels++;
+    return levels;
+}
+
+static tpucl_status decline_cores(const tp_mxu_builder *builder, bool is_forced,
+                                  const char **out_reason)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    const groups g = choose_groups(builder, levels_of(problem));
+    if (problem->most_cores < 1)
+        *out_reason = "it is not summed over cores";
+    else if (tp_mxu_units(problem) != 1)
+        *out_reason = "it takes one block of k and one precision pass";
+    if (*out_reason != NULL) return TPUCL_OK;
+    TP_TRY(decline_groups(builder, &g, is_forced, out_reason));
+    if (*out_reason != NULL || is_forced) return TPUCL_OK;
+    const int64_t count = g.count_m * g.count_n * problem->batch;
+    if (count >= 2 * (int64_t)builder->caps->compute_units) return TPUCL_OK;
+    *out_reason = tp_arena_printf(builder->arena, "%lld work-groups for %u compute units",
+                                  (long long)count, builder->caps->compute_units);
+    return *out_reason == NULL ? TPUCL_OUT_OF_MEMORY : TPUCL_OK;
+}
+
+static tpucl_status plan_cores(tp_mxu_builder *builder)
+{
+    const groups g = choose_groups(builder, levels_of(builder->problem));
+    return add_product(builder, &g);
+}
+
+const tp_mxu_variant tp_mxu_variant_outer_cores = {
+    .name = "mxu_outer_cores", .decline = decline_cores, .plan = plan_cores};

@@ -207,6 +207,7 @@ tpucl_status tp_mxu_add_launch(tp_mxu_builder *builder, const tp_mxu_launch *lau
         .local = {launch->local[0], launch->local[1], launch->local[2]},
         .grid_z = launch->global[2],
         .is_per_core = launch->is_per_core,
+        .sums_cores = launch->sums_cores,
         .flops = launch->flops,
         .bytes = launch->bytes,
     };
@@ -272,7 +273,11 @@ tpucl_status tp_mxu_add_product(tp_mxu_builder *builder, tp_mxu_launch launch, i
     tp_mxu_args args = {0};
     tp_mxu_arg_tensor(&args, a_tensor, false);
     tp_mxu_arg_tensor(&args, b_tensor, false);
-    if (is_split) {
+    if (launch.sums_cores) {
+        append(&args, (tp_kernel_arg){
+                          .kind = TP_ARG_SUM, .tensor = problem->sum_tensor, .is_written = true});
+        append(&args, (tp_kernel_arg){.kind = TP_ARG_CORES});
+    } else if (is_split) {
         tp_mxu_arg_tensor(&args, partial, true);
         tp_mxu_arg_u32(&args, problem->m);
         tp_mxu_arg_u32(&args, problem->n);
@@ -291,6 +296,7 @@ tpucl_status tp_mxu_add_product(tp_mxu_builder *builder, tp_mxu_launch launch, i
     tp_mxu_arg_u64(&args, b.stride_outer);
     tp_mxu_arg_u64(&args, b.stride_inner);
     tp_mxu_arg_local(&args, local_bytes);
+    if (launch.sums_cores) tp_mxu_arg_local(&args, launch.level_bytes);
 
     const char *common = tp_mxu_options(builder, is_split);
     if (common == NULL) return TPUCL_OUT_OF_MEMORY;
@@ -299,6 +305,7 @@ tpucl_status tp_mxu_add_product(tp_mxu_builder *builder, tp_mxu_launch launch, i
     launch.args = &args;
     launch.global[2] = (size_t)grid_z;
     launch.is_per_core = !problem->c_is_replicated;
+    builder->plan->sums_cores = launch.sums_cores;
     launch.fills = -1;
     launch.flops = tp_mxu_flops(problem) * (double)tp_mxu_passes(problem);
     TP_TRY(tp_mxu_add_launch(builder, &launch));

@@ -31,9 +31,9 @@ typedef struct tp_mxu_variant {
     tpucl_status (*plan)(tp_mxu_builder *builder);
 } tp_mxu_variant;
 
-extern const tp_mxu_variant tp_mxu_variant_library, tp_mxu_variant_outer, tp_mxu_variant_pairs,
-    tp_mxu_variant_register, tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_grouped,
-    tp_mxu_variant_reference;
+extern const tp_mxu_variant tp_mxu_variant_library, tp_mxu_variant_outer_cores,
+    tp_mxu_variant_outer, tp_mxu_variant_pairs, tp_mxu_variant_register, tp_mxu_variant_local,
+    tp_mxu_variant_direct, tp_mxu_variant_grouped, tp_mxu_variant_reference;
 
 #define TP_MXU_K_CHUNK 128
 #define TP_MXU_K_BLOCK 8192
@@ -90,7 +90,10 @@ typedef struct tp_mxu_launch {
     size_t global[3], local[3];
     bool is_per_core;
     bool handles_units; /* product launches: the kernel does passes and blocks by itself */
-    int32_t fills;      /* scratch position, or -1 */
+    bool
+        sums_cores; /* the same: TP_ARG_SUM and TP_ARG_CORES stand in the place of the epilogue's */
+    int64_t level_bytes; /* sums_cores: local memory for the sums on their way */
+    int32_t fills;       /* scratch position, or -1 */
     double flops, bytes;
 } tp_mxu_launch;
 tpucl_status tp_mxu_add_launch(tp_mxu_builder *builder, const tp_mxu_launch *launch);

@@ -94,7 +94,8 @@ typedef struct tp_program_port {
 typedef struct tp_program_reduce {
     int32_t core_slab_segment, replicated_slab_segment;
     uint64_t core_offset_bytes, replicated_offset_bytes;
-    uint64_t elems; /* f32 */
+    uint64_t core_elems; /* f32, summed from CORE */
+    uint64_t elems; /* of REPLICATED: behind those, what launches sum by themselves (TP_ARG_SUM) */
 } tp_program_reduce;
 
 typedef struct tp_program_segment {
@@ -134,7 +135,9 @@ typedef struct tp_program {
     uint64_t peak_core_bytes;                         /* what the plan reports: CORE at its peak */
     double flops_per_core, bytes_per_core;            /* of the per-core segments */
     int32_t group_cores; /* cores of a replica group that it is for; 0: any number */
-    bool is_exact;       /* no launch outside the contract */
+    int32_t
+        most_cores; /* in one wave: launches that sum cores have memory for so many; 0: any number */
+    bool is_exact;  /* no launch outside the contract */
     bool is_resident; /* more than one per-core segment: CORE must be kept for all cores at once */
 } tp_program;
 

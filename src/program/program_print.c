@@ -100,6 +100,12 @@ static void print_arg(const tp_kernel_arg *arg, tp_str_builder *out)
     case TP_ARG_SEED:
         tp_str_append(out, " seed");
         break;
+    case TP_ARG_CORES:
+        tp_str_append(out, " cores");
+        break;
+    case TP_ARG_SUM:
+        tp_str_builder_printf(out, " sum>b%" PRId32, arg->tensor);
+        break;
     case TP_ARG_LOCAL:
         tp_str_builder_printf(out, " local %" PRIu64, arg->u64);
         break;
@@ -137,9 +143,11 @@ static void print_segment(const tp_program *program, const tp_program_segment *s
     if (!segment->has_reduce) return;
     const tp_program_reduce *reduce = &segment->reduce;
     tp_str_builder_printf(out,
-                          "  reduce over cores: %" PRIu64 " f32, core %" PRId32 "+%" PRIu64
-                          " to replicated %" PRId32 "+%" PRIu64 "\n",
-                          reduce->elems, reduce->core_slab_segment, reduce->core_offset_bytes,
+                          "  reduce over cores: %" PRIu64 " f32, %" PRIu64
+                          " by launches, core %" PRId32 "+%" PRIu64 " to replicated %" PRId32
+                          "+%" PRIu64 "\n",
+                          reduce->elems, reduce->elems - reduce->core_elems,
+                          reduce->core_slab_segment, reduce->core_offset_bytes,
                           reduce->replicated_slab_segment, reduce->replicated_offset_bytes);
 }
 

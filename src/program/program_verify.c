@@ -118,7 +118,14 @@ static tpucl_status verify_arg(const tp_program *program, const tp_launch *launc
                           (launch->is_per_core && (buffer->space == TP_SPACE_VARIABLE ||
                                                    buffer->space == TP_SPACE_REPLICATED ||
                                                    buffer->space == TP_SPACE_RESULT));
-    if (arg->is_written && is_fixed)
+    if (arg->kind == TP_ARG_SUM &&
+        (!launch->sums_cores || !launch->is_per_core || program->most_cores < 1 ||
+         buffer->space != TP_SPACE_REPLICATED))
+        return TP_FAIL(TPUCL_INTERNAL,
+                       "launch '%s' sums over cores into buffer %" PRId32
+                       " '%s'; expected one that stands once per device",
+                       launch->label, arg->tensor, buffer->name);
+    if (arg->kind == TP_ARG_TENSOR && arg->is_written && is_fixed)
         return TP_FAIL(TPUCL_INTERNAL,
                        "launch '%s' writes buffer %" PRId32 " '%s', which it may not",
                        launch->label, arg->tensor, buffer->name);
@@ -160,7 +167,8 @@ static void touch_reduce(const tp_program *program, const tp_program_segment *se
             continue;
         const uint64_t start =
             is_source ? reduce->core_offset_bytes : reduce->replicated_offset_bytes;
-        if (buffer->offset_bytes < start || buffer->offset_bytes >= start + reduce->elems * 4)
+        if (buffer->offset_bytes < start ||
+            buffer->offset_bytes >= start + (is_source ? reduce->core_elems : reduce->elems) * 4)
             continue;
         /* Others may have the same bytes at another time: only those that are planned to be live
          * here take part. */
@@ -190,7 +198,7 @@ static tpucl_status verify_launches(const tp_program *program, live_range *range
                                launch->label);
             for (int32_t a = 0; a < launch->arg_count; a++) {
                 const tp_kernel_arg *arg = &launch->args[a];
-                if (arg->kind != TP_ARG_TENSOR) continue;
+                if (!tp_arg_is_tensor(arg)) continue;
                 TP_TRY(verify_arg(program, launch, arg));
                 touch(&ranges[tp_program_base(program, arg->tensor)], i, arg->is_written);
             }
@@ -229,7 +237,7 @@ static tpucl_status verify_loop(const tp_program *program, const tp_program_loop
     for (int32_t i = loop->first_launch; i <= last; i++)
         for (int32_t a = 0; a < program->launches[i].arg_count; a++) {
             const tp_kernel_arg *arg = &program->launches[i].args[a];
-            if (arg->kind != TP_ARG_TENSOR) continue;
+            if (!tp_arg_is_tensor(arg)) continue;
             const int32_t index = tp_program_base(program, arg->tensor);
             const tp_program_buffer *buffer = &program->buffers[index];
             /* What one turn makes and uses up may share memory with the rest of the turn. */

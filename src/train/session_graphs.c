@@ -133,6 +133,7 @@ static tpucl_status fits(const tp_session *session, int64_t batch, bool *out_fit
     tp_program *program = NULL;
     const tp_compile_options options = {.name = "plan",
                                         .caps = tp_device_get_caps(session->map->devices[0]),
+                                        .cores = tp_core_map_most_cores(session->map),
                                         .is_fast_math = session->config->math == TP_MATH_FAST,
                                         .max_slab_segment_bytes = UINT64_MAX};
     TP_TRY(build_train(session, &session->cross_shard, batch, &graph));

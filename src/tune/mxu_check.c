@@ -8,6 +8,8 @@
 #include <string.h>
 #include "core/alloc.h"
 #include "core/arena.h"
+#include "num/exact_math.h"
+#include "num/reduce.h"
 #include "tune/plan_run.h"
 
 #define TEXT_BYTES 256
@@ -37,7 +39,8 @@ static tpucl_status prepare(check *c)
     static const char *const names[3] = {"A", "B", "C"};
     for (int32_t t = 0; t < 3; t++) {
         const size_t elements = (size_t)tp_mxu_case_elements(&c->problem, t);
-        const size_t parts = is_replicated[t] ? 1 : (size_t)c->cores;
+        const bool is_one = is_replicated[t] || (t == 2 && c->plan.sums_cores);
+        const size_t parts = is_one ? 1 : (size_t)c->cores;
         TP_TRY(tp_plan_tensor_create(c->device, names[t], tp_dtype_size(dtype_of(c, t)), elements,
                                      parts, LEAD_ELEMENTS, &c->tensors[t]));
         void **host = t < 2 ? &c->operands[t] : &c->expected;
@@ -86,14 +89,33 @@ static int64_t compare_fast(const tp_mxu_problem *p, const float *expected, cons
     return -1;
 }
 
+static tpucl_status expect_core(check *c, int32_t core, void *out_c)
+{
+    for (int32_t t = 0; t < 2; t++)
+        tp_mxu_case_fill(c->row, &c->problem, t, core, c->operands[t]);
+    return tp_mxu_case_expect(&c->problem, c->operands[0], c->operands[1], out_c);
+}
+
+/* The flushed sum over the cores by the balanced tree. */
+static tpucl_status expect_sum(check *c)
+{
+    const size_t count = (size_t)tp_mxu_case_elements(&c->problem, 2), cores = (size_t)c->cores;
+    float *parts = tp_alloc_array(count * cores, sizeof *parts), *sum = c->expected;
+    tpucl_status status = parts ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    for (size_t core = 0; status == TPUCL_OK && core < cores; core++)
+        status = expect_core(c, (int32_t)core, parts + core * count);
+    for (size_t i = 0; status == TPUCL_OK && i < count; i++)
+        sum[i] = tp_flush(tp_tree_reduce(TP_REDUCE_ADD, parts + i, (int64_t)cores, (int64_t)count));
+    tp_free(parts);
+    return status;
+}
+
 /* Writes into text what differs, nothing if nothing does. */
 static tpucl_status compare(check *c, int32_t core, char text[TEXT_BYTES])
 {
     const tp_mxu_problem *p = &c->problem;
     const int64_t count = tp_mxu_case_elements(p, 2);
-    for (int32_t t = 0; t < 2; t++)
-        tp_mxu_case_fill(c->row, p, t, core, c->operands[t]);
-    TP_TRY(tp_mxu_case_expect(p, c->operands[0], c->operands[1], c->expected));
+    TP_TRY(c->plan.sums_cores ? expect_sum(c) : expect_core(c, core, c->expected));
     TP_TRY(tp_plan_tensor_read(&c->tensors[2], (size_t)core, c->found));
     const int64_t at = c->is_fast ? compare_fast(p, c->expected, c->found, count)
                                   : tp_mxu_case_compare(p->c_dtype, c->expected, c->found, count);
@@ -111,7 +133,7 @@ static tpucl_status compare(check *c, int32_t core, char text[TEXT_BYTES])
 
 static tpucl_status judge(check *c, tp_mxu_verdict *out_verdict, char text[TEXT_BYTES])
 {
-    const int32_t results = c->problem.c_is_replicated ? 1 : c->cores;
+    const int32_t results = c->problem.c_is_replicated || c->plan.sums_cores ? 1 : c->cores;
     for (int32_t core = 0; core < results && text[0] == '\0'; core++)
         TP_TRY(compare(c, core, text));
     for (int32_t t = 0; t < 3 + c->plan.scratch_count && text[0] == '\0'; t++)

@@ -122,7 +122,7 @@ static tpucl_status bind(tp_plan_run *run, const tp_launch *launch, tp_arena *ar
     out->launch = launch;
     if (launch->kind == TP_LAUNCH_CLBLAST_SGEMM) return TPUCL_OK;
     memcpy(out->global, launch->global, sizeof out->global);
-    if (launch->is_per_core) out->global[2] *= (size_t)run->cores;
+    if (launch->is_per_core && !launch->sums_cores) out->global[2] *= (size_t)run->cores;
 
     TP_TRY(tp_kernel_source_expand(launch->source, arena, &source));
     const tp_device_program_source text = {launch->label, source, launch->options};
@@ -131,6 +131,13 @@ static tpucl_status bind(tp_plan_run *run, const tp_launch *launch, tp_arena *ar
     tp_launch_indexes indexes;
     const tp_tensor_placer placer = {place, run};
     TP_TRY_GOTO(status, tp_launch_set_args(out->kernel, launch, 0, &placer, &indexes), done);
+    if (indexes.cores >= 0) {
+        const uint32_t cores = (uint32_t)run->cores;
+        TP_TRY_GOTO(
+            status,
+            tp_device_kernel_set_bytes(out->kernel, (uint32_t)indexes.cores, &cores, sizeof cores),
+            done);
+    }
 done:
     tp_device_program_release(program);
     return status;

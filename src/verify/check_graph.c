@@ -229,8 +229,10 @@ static tpucl_status run_steps(bench *b, tp_check_outcome *out)
 
 static tpucl_status load(bench *b, tp_device *device)
 {
-    const tp_compile_options compile = {
-        .caps = tp_device_get_caps(device), .allow = b->options->allow, .name = "verify"};
+    const tp_compile_options compile = {.caps = tp_device_get_caps(device),
+                                        .allow = b->options->allow,
+                                        .cores = b->options->cores,
+                                        .name = "verify"};
     const tp_executor_options executor = {.seed = b->options->seed,
                                           .wave_cores = b->options->wave_cores};
     TP_TRY(tp_compile(b->graph, &compile, &b->program));

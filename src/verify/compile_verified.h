@@ -12,7 +12,7 @@
 
 typedef struct tp_compile_verified_options {
     const char *name;         /* of the program */
-    int32_t cores;            /* that run it on the device, for estimates; 0: one */
+    int32_t cores;            /* of the device, at most, that run it in one wave; 0: one */
     bool is_fast_math;        /* then nothing is promised, and generated kernels are not checked */
     const char *cache_folder; /* for verdicts; NULL: not kept */
     tp_verdicts_progress progress; /* may be NULL */

@@ -42,6 +42,7 @@ static tpucl_status compile(const tp_graph *graph, const program_run_options *op
     const tp_compile_options compile_options = {.name = "test",
                                                 .caps = &caps,
                                                 .allow = options->forced_variant ? &allow : NULL,
+                                                .cores = options->cores,
                                                 .max_slab_segment_bytes =
                                                     options->max_slab_segment_bytes,
                                                 .dump_folder = options->dump_folder};

@@ -100,8 +100,8 @@ static tp_program *make_program(void)
     update.args = update_args, update.arg_count = 4, update.is_per_core = false;
     /* two sums of different sizes, the smaller one first */
     const tp_program_reduce sums[] = {
-        {.core_offset_bytes = 256, .replicated_offset_bytes = 0, .elems = FEW},
-        {.core_offset_bytes = 256, .replicated_offset_bytes = 256, .elems = N}};
+        {.core_offset_bytes = 256, .replicated_offset_bytes = 0, .core_elems = FEW, .elems = FEW},
+        {.core_offset_bytes = 256, .replicated_offset_bytes = 256, .core_elems = N, .elems = N}};
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(tp_program_builder_begin_segment(builder, true), TPUCL_OK);
         cr_assert_eq(tp_program_builder_add_launch(builder, &work), TPUCL_OK);
