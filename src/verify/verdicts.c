@@ -16,6 +16,7 @@
 #include "graph/opdef.h"
 #include "graph/print.h"
 #include "kernel/source.h"
+#include "tune/neighbour.h"
 #include "verify/check.h"
 #include "verify/graph_cases.h"
 
@@ -206,12 +207,49 @@ static void keep(tp_verdicts *verdicts, const verdict *entry)
     tp_error_clear();
 }
 
-static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem,
-                       const tp_mxu_choice *choice)
+static tpucl_status judge_choice(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                                 const tp_mxu_choice *choice, verdict *out)
 {
-    tp_verdicts *verdicts = user;
+    char text[256], knobs[TP_MXU_CHOICE_BYTES];
+    const tpucl_status status =
+        tp_mxu_check_neighbours(verdicts->device, problem, choice, &out->is_allowed, text);
+    if (status == TPUCL_OUT_OF_MEMORY) return status;
+    if (status != TPUCL_OK) { /* it does not build or run here */
+        out->is_allowed = false;
+        out->is_temporary = status == TPUCL_OUT_OF_DEVICE_MEMORY;
+        snprintf(text, sizeof text, "%.200s", tpucl_last_error()->message);
+        tp_error_clear();
+    }
+    if (!out->is_allowed)
+        snprintf(out->text, sizeof out->text, "%s: %s", tp_mxu_choice_print(choice, knobs), text);
+    return TPUCL_OK;
+}
+
+/* Settings of a tuning record: other launches than those of the class's verdict. */
+static bool is_choice_allowed(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                              const tp_mxu_choice *choice)
+{
     verdict entry = {0};
-    (void)choice;
+    char text[TP_NEIGHBOUR_KEY_BYTES], hex[TP_SHA256_HEX_BYTES];
+    if (tp_mxu_neighbour_key(problem, choice, text) != TPUCL_OK) return false;
+    tp_sha256_hex(text, strlen(text), hex);
+    snprintf(entry.key, sizeof entry.key, "choice %.32s", hex);
+    const verdict *known = find(verdicts, entry.key);
+    if (known) return known->is_allowed;
+    if (verdicts->progress)
+        verdicts->progress(verdicts->user, choice->variant, kind_name(problem->kind));
+    if (judge_choice(verdicts, problem, choice, &entry) != TPUCL_OK) return false;
+    if (!entry.is_allowed)
+        TP_LOG_WARNING("verify", "a tuning record is not followed on '%s': %s",
+                       tp_device_label(verdicts->device), entry.text);
+    keep(verdicts, &entry);
+    return entry.is_allowed;
+}
+
+static bool is_class_allowed(tp_verdicts *verdicts, const char *variant,
+                             const tp_mxu_problem *problem)
+{
+    verdict entry = {0};
     snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
              tp_precision_name(problem->precision));
     const verdict *known = find(verdicts, entry.key);
@@ -224,6 +262,13 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
                        tp_device_label(verdicts->device), entry.text);
     keep(verdicts, &entry);
     return entry.is_allowed;
+}
+
+static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem,
+                       const tp_mxu_choice *choice)
+{
+    return is_class_allowed(user, variant, problem) &&
+           (!choice || is_choice_allowed(user, problem, choice));
 }
 
 /* What a verdict is about. Attention has kernels of its own, which take long to build. */

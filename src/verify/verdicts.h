@@ -10,6 +10,9 @@
  *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
  *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
  *
+ * A tuning record's choice has a verdict of its own besides that of its variant, found on small products
+ * like the one that it is for (tune/neighbour.h); its key is "choice <hash>".
+ *
  * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and
  * is not kept.
  *
