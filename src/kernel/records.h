@@ -16,6 +16,7 @@
  *              "best": CHOICE or null,     null: nothing beats the heuristics
  *              "default": CHOICE,          what heuristics chose when it was measured
  *              "best_seconds", "default_seconds", "ratio", "spread": NUMBER, "rounds": INTEGER,
+ *              "clock": "wall" or "processor",   which time it is
  *              "device", "driver", "tpucl", "kernels", "date": TEXT, "contract": INTEGER}
  *     CHOICE  {"variant": TEXT, "TILE_M": INTEGER, ...}   every knob of the variant, no other
  * and hostile input: what is malformed is left out and told of, once per process, by a warning.
@@ -43,6 +44,7 @@ typedef struct tp_mxu_record {
     double ratio;                         /* median of default / best, round by round */
     double spread;                        /* (largest - smallest of these) / median */
     int32_t rounds;
+    const char *clock; /* "wall" or "processor" */
     /* where it comes from: as in tp_device_caps; version and SHA-256 of the kernel sources; UTC day */
     const char *device, *driver, *tpucl, *kernels, *date;
     int32_t contract;

@@ -86,11 +86,23 @@ static tpucl_status read_choice(const tp_json *record, const char *key, tp_mxu_c
     return TPUCL_OK;
 }
 
+static tpucl_status read_clock(const tp_json *record, const char **out_clock)
+{
+    static const char *const clocks[] = {"wall", "processor"};
+    const tp_json *value = NULL;
+    size_t index = 0;
+    TP_TRY(tp_json_require(record, "clock", TP_JSON_STRING, &value));
+    TP_TRY(tp_json_as_choice(value, clocks, 2, &index));
+    *out_clock = clocks[index];
+    return TPUCL_OK;
+}
+
 static tpucl_status read_record(const tp_json *value, tp_arena *arena, tp_mxu_record *out)
 {
-    static const char *const keys[] = {
-        "problem", "best",   "default", "best_seconds", "default_seconds", "ratio", "spread",
-        "rounds",  "device", "driver",  "tpucl",        "kernels",         "date",  "contract"};
+    static const char *const keys[] = {"problem",         "best",   "default", "best_seconds",
+                                       "default_seconds", "ratio",  "spread",  "rounds",
+                                       "clock",           "device", "driver",  "tpucl",
+                                       "kernels",         "date",   "contract"};
     *out = (tp_mxu_record){0};
     TP_TRY(tp_json_expect(value, TP_JSON_OBJECT));
     TP_TRY(tp_json_check_keys(value, keys, sizeof keys / sizeof keys[0]));
@@ -104,6 +116,7 @@ static tpucl_status read_record(const tp_json *value, tp_arena *arena, tp_mxu_re
     TP_TRY(read_number(value, "ratio", &out->ratio));
     TP_TRY(read_number(value, "spread", &out->spread));
     TP_TRY(read_count(value, "rounds", 1, INT32_MAX, &out->rounds));
+    TP_TRY(read_clock(value, &out->clock));
     TP_TRY(read_text(value, "device", arena, &out->device));
     TP_TRY(read_text(value, "driver", arena, &out->driver));
     TP_TRY(read_text(value, "tpucl", arena, &out->tpucl));
@@ -243,6 +256,7 @@ void tp_mxu_record_write(tp_json_writer *writer, const tp_mxu_record *record)
     tp_json_put_double(writer, "ratio", record->ratio);
     tp_json_put_double(writer, "spread", record->spread);
     tp_json_put_int(writer, "rounds", record->rounds);
+    tp_json_put_string(writer, "clock", record->clock);
     tp_json_put_string(writer, "device", record->device);
     tp_json_put_string(writer, "driver", record->driver);
     tp_json_put_string(writer, "tpucl", record->tpucl);
