@@ -56,7 +56,8 @@ static void teardown(void)
 TestSuite(records, .init = setup, .fini = teardown);
 
 #define PROVENANCE                                                                                 \
-    "\"best_seconds\":1e-3,\"default_seconds\":2e-3,\"ratio\":2,\"spread\":0.1,\"rounds\":7,\"clock\":\"wall\","      \
+    "\"best_seconds\":1e-3,\"default_seconds\":2e-3,\"ratio\":2,\"spread\":0.1,\"rounds\":7,"      \
+    "\"clock\":\"wall\","                                                                          \
     "\"device\":\"d\",\"driver\":\"v\",\"tpucl\":\"0.1.0\",\"contract\":1,\"kernels\":\"ab\","     \
     "\"date\":\"2026-01-02\""
 #define DIRECT "{\"variant\":\"mxu_direct\",\"TILE_M\":5}"
