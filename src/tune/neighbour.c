@@ -81,7 +81,8 @@ static int64_t shorten(int64_t in, int64_t out, int64_t kernel, int64_t stride, 
 
 static void shrink_channels(const tp_mxu_problem *p, const tp_mxu_choice *choice, tp_mxu_conv *c)
 {
-    int64_t rows, columns;
+    int64_t rows,
+        columns; /* panels of a filter gradient are 8 or 16 channels: fewer() keeps that */
     tile_of(choice, &rows, &columns);
     const int64_t groups = tp_mxu_groups(&p->conv);
     const int64_t own_in = fewer(p->conv.in_c / groups), own_out = fewer(p->conv.out_c / groups);
@@ -90,8 +91,6 @@ static void shrink_channels(const tp_mxu_problem *p, const tp_mxu_choice *choice
     c->out_c = own_out * c->groups;
     if (leaves_b_as_it_is(choice)) /* n stays a multiple of the tile's columns */
         c->out_c = at_most(p->conv.out_c, 2 * columns);
-    if (panel_runs_along_m(choice) && p->kind == TP_MXU_CONV_FILTER_GRAD)
-        c->in_c = at_most(p->conv.in_c, 2 * rows);
     if (p->kind != TP_MXU_CONV_FILTER_GRAD && p->k > K_BLOCK) { /* partial sums */
         c->in_c = p->conv.in_c;
         c->out_c = p->conv.out_c;

@@ -182,6 +182,14 @@ Test(mxu_choice, prints_its_own_knobs)
                                              [TP_MXU_GROUPS_PER_UNIT] = 4}};
     cr_assert_str_eq(tp_mxu_choice_print(&choice, text),
                      "mxu_pairs TILE_M=12 TILE_VECTORS=2 PANEL_BY_ROW=0 GROUPS_PER_UNIT=4");
+    tp_mxu_choice other = choice;
+    other.values[TP_MXU_VECTOR_WIDTH] = 16; /* not one of its knobs */
+    cr_assert(tp_mxu_choice_equal(&other, &choice));
+    other.values[TP_MXU_GROUPS_PER_UNIT] = 5;
+    cr_assert(!tp_mxu_choice_equal(&other, &choice));
+    other = choice;
+    other.variant = "mxu_register";
+    cr_assert(!tp_mxu_choice_equal(&other, &choice));
     cr_assert(tp_mxu_variant_has_knob("mxu_grouped", TP_MXU_TILE_M));
     cr_assert(!tp_mxu_variant_has_knob("mxu_reference", TP_MXU_TILE_M));
 }
