@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <tpucl/tools.h>
+#include <tpucl/tune.h>
 #include "cmd.h"
 #include "ui.h"
 
 typedef struct devices_values {
     tp_cmd_common common;
-    const char *device;
+    const char *device, *why;
 } devices_values;
 
 static const tp_opt_row options[] = {
@@ -17,6 +18,12 @@ static const tp_opt_row options[] = {
      .value = "SELECTOR",
      .offset = offsetof(devices_values, device),
      .help = "show only the device that this selector means: '0', '0:1', 'gpu', part of a name"},
+    {.name = "why",
+     .kind = TP_OPT_TEXT,
+     .value = "PRODUCT",
+     .offset = offsetof(devices_values, why),
+     .help = "say which kernel computes a product on the device, with which settings, and why: "
+             "'dot_general:1024x1024x1024', 'convolution:32x56x56x64x64,3x3,stride=2'"},
     {.name = NULL},
 };
 
@@ -82,12 +89,25 @@ static tp_exit show(const tp_cmd *cmd, const tpucl_device_list *list, const devi
     return code;
 }
 
+static tp_exit show_why(const tp_cmd *cmd, const devices_values *values)
+{
+    char *text = NULL, *json = NULL;
+    const tpucl_status status = tpucl_why(values->device, values->why, &text, &json);
+    if (status != TPUCL_OK) return tp_cmd_fail(cmd, status);
+    if (tp_cmd_wants_table(&values->common)) fputs(text, stdout);
+    const tp_exit code = tp_cmd_write_json(cmd, values->common.json, json);
+    tpucl_free(text);
+    tpucl_free(json);
+    return code;
+}
+
 static tp_exit run_devices(const tp_cmd *cmd, int argc, char **argv)
 {
     devices_values values = {0};
     tp_opt_operands operands;
     tp_exit code;
     if (!tp_cmd_begin(cmd, argc, argv, &values, &operands, &code)) return code;
+    if (values.why) return show_why(cmd, &values);
     tpucl_device_list *list = NULL;
     tpucl_status status = tpucl_device_list_create(&list);
     if (status != TPUCL_OK) return tp_cmd_fail(cmd, status);
@@ -100,19 +120,27 @@ const tp_cmd tp_cmd_devices = {
     .name = "devices",
     .summary = "list the OpenCL devices and how to select them",
     .operands = "",
-    .description = "Lists every OpenCL device with the selector that other commands take, whether "
-                   "it can be used, "
-                   "and if not why. What drivers were skipped, and why, goes to standard error.\n\n"
-                   "A selector is the number of a device in this list ('1'), platform and device "
-                   "('0:1'), a type "
-                   "('gpu', 'cpu', 'accelerator'), or part of a device's, vendor's or platform's "
-                   "name. '/4' behind "
-                   "it means four equal sub-devices of it. Without a selector TPUCL_DEVICE counts, "
-                   "then the first "
-                   "GPU, accelerator, CPU.",
+    .description =
+        "Lists every OpenCL device with the selector that other commands take, whether "
+        "it can be used, "
+        "and if not why. What drivers were skipped, and why, goes to standard error.\n\n"
+        "A selector is the number of a device in this list ('1'), platform and device "
+        "('0:1'), a type "
+        "('gpu', 'cpu', 'accelerator'), or part of a device's, vendor's or platform's "
+        "name. '/4' behind "
+        "it means four equal sub-devices of it. Without a selector TPUCL_DEVICE counts, "
+        "then the first "
+        "GPU, accelerator, CPU.\n\n"
+        "--why tells how a product would be computed: what each place for tuning "
+        "records says of it (yours, those that come with tpucl), which variant is "
+        "taken with which settings, and with which sentence the others decline. M, N and "
+        "K of dot_general, or IMAGESxHxWxCxFILTERS,KHxKW of convolution, "
+        "convolution_input_grad and convolution_filter_grad; behind them, with commas, "
+        "the options of a problem line ('tpucl help tune').",
     .examples = "tpucl devices\nthe table\n"
                 "tpucl devices --json - | jq -r '.devices[].selector'\nfor scripts\n"
-                "tpucl devices --device pocl\nwhich device does that mean?",
+                "tpucl devices --device pocl\nwhich device does that mean?\n"
+                "tpucl devices --why dot_general:1024x1024x1024\nwhy is it computed like that?",
     .options = options,
     .run = run_devices,
 };

@@ -22,13 +22,20 @@
     X(OPENCL_LIBRARY, "TPUCL_OPENCL_LIBRARY", "file", "loaded instead of libOpenCL.so.1")          \
     X(SYNC, "TPUCL_SYNC", "0 or 1", "1: wait after every launch, to find the one that fails")      \
     X(THREADS, "TPUCL_THREADS", "1 to 1024", "threads of host loops; default one per processor")   \
+    X(TUNING, "TPUCL_TUNING", "0 or 1",                                                            \
+      "0: tuning records are left out, heuristics alone choose how products are computed; same "   \
+      "bits")                                                                                      \
+    X(TUNING_DIR, "TPUCL_TUNING_DIR", "folder",                                                    \
+      "your tuning records; default `$XDG_DATA_HOME/tpucl/tuning`, then "                          \
+      "`~/.local/share/tpucl/tuning`")                                                             \
     X(VERIFY, "TPUCL_VERIFY", "0 or 1",                                                            \
       "0: kernels are used on a device without being checked there first; for simulators, which "  \
       "take hours for the check")                                                                  \
     X(XDG_CACHE_HOME, "XDG_CACHE_HOME", "folder", "where caches belong by the XDG rules")          \
+    X(XDG_DATA_HOME, "XDG_DATA_HOME", "folder", "where a user's data belong by the XDG rules")     \
     X(OCL_ICD_VENDORS, "OCL_ICD_VENDORS", "folder",                                                \
       "read by the OpenCL loader: where it looks for drivers; named in our messages")              \
-    X(HOME, "HOME", "folder", "used when XDG_CACHE_HOME is not set")
+    X(HOME, "HOME", "folder", "used when XDG_CACHE_HOME or XDG_DATA_HOME is not set")
 
 typedef enum tp_env_id {
 #define TP_ENV_ENUM(id, name, value, meaning) TP_ENV_##id,

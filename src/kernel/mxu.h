@@ -130,6 +130,7 @@ typedef struct tp_mxu_plan {
     int32_t launch_fills_scratch
         [TP_MXU_MAX_LAUNCHES]; /* scratch position that this launch packs, or -1 */
     int32_t launch_count;
+    const char *record;                        /* file of the tuning record that chose, or NULL */
     const char *declined[TP_MXU_MAX_VARIANTS]; /* "mxu_register: m is 3, below 8"; for --why */
     int32_t declined_count;
 } tp_mxu_plan;
@@ -143,6 +144,9 @@ typedef struct tp_mxu_allow {
     const char *forced; /* name of the only variant to try, or NULL */
     /* The only settings to try, in place of what heuristics choose; or NULL. */
     const tp_mxu_choice *forced_choice;
+    /* What was measured to be best (kernel/records.h): asked before heuristics, but for fast math. NULL
+     * for heuristics alone. */
+    const struct tp_mxu_records *records;
 } tp_mxu_allow;
 
 /* Picks the first variant of the catalogue that accepts and plans it. Everything it returns lives

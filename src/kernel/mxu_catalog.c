@@ -4,6 +4,7 @@
 #include "kernel/mxu_plan.h"
 
 #include <string.h>
+#include "kernel/records.h"
 
 static const tp_mxu_variant *const variants[] = {
     &tp_mxu_variant_library, &tp_mxu_variant_outer_cores, &tp_mxu_variant_outer,
@@ -140,6 +141,64 @@ static tpucl_status note_declined(tp_mxu_plan *plan, tp_arena *arena, const char
     return TPUCL_OK;
 }
 
+/* Sets *out_reason to why `variant` is not to be taken, or to NULL. */
+static tpucl_status consider(const tp_mxu_builder *builder, const tp_mxu_variant *variant,
+                             const tp_mxu_allow *allow, bool is_forced, const char **out_reason)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    *out_reason = NULL;
+    if (problem->kind != TP_MXU_DOT && tp_mxu_groups(&problem->conv) > 1 && !variant->takes_groups)
+        *out_reason = "it does not take groups of channels";
+    else if (builder->choice != NULL)
+        TP_TRY(tp_mxu_choice_check(problem, builder->caps, builder->choice, builder->arena,
+                                   out_reason));
+    if (*out_reason == NULL) TP_TRY(variant->decline(builder, is_forced, out_reason));
+    if (*out_reason == NULL && allow != NULL && allow->is_allowed != NULL &&
+        !allow->is_allowed(allow->user, variant->name, problem, builder->choice))
+        *out_reason = "it did not reproduce the reference bits on this device";
+    return TPUCL_OK;
+}
+
+static tpucl_status plan_with(tp_mxu_builder *builder, const tp_mxu_variant *variant)
+{
+    const tp_mxu_problem *problem = builder->problem;
+    builder->plan->variant = builder->plan->choice.variant = variant->name;
+    if (problem->batch == 0 || problem->m == 0 || problem->n == 0) return TPUCL_OK;
+    return variant->plan(builder);
+}
+
+/* Follows the tuning record, if there is one that heuristics do not win and that can be followed; else
+ * leaves plan->variant NULL. */
+static tpucl_status plan_by_record(tp_mxu_builder *builder, const tp_mxu_allow *allow)
+{
+    const tp_record_source *source = NULL;
+    const tp_mxu_record *record = tp_mxu_records_find(allow->records, builder->problem, &source);
+    const char *reason = NULL;
+    if (record == NULL) return TPUCL_OK;
+    if (!record->has_best) {
+        builder->plan->record = source->name;
+        return TPUCL_OK;
+    }
+    size_t i = 0;
+    while (i + 1 < VARIANT_COUNT && strcmp(variants[i]->name, record->best.variant) != 0)
+        i++;
+    builder->choice = &record->best;
+    TP_TRY(consider(builder, variants[i], allow, true, &reason));
+    if (reason == NULL) {
+        builder->plan->record = source->name;
+        return plan_with(builder, variants[i]);
+    }
+    builder->choice = NULL;
+    const char *what =
+        tp_arena_printf(builder->arena, "record for '%s' in %s", record->problem, source->name);
+    if (what == NULL) return TPUCL_OUT_OF_MEMORY;
+    reason = tp_arena_printf(builder->arena, "%s: %s", record->best.variant, reason);
+    if (reason == NULL) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(note_declined(builder->plan, builder->arena, what, reason));
+    tp_mxu_records_warn(builder->plan->declined[builder->plan->declined_count - 1]);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_caps *caps,
                                 const tp_mxu_allow *allow, int32_t scratch_base, tp_arena *arena,
                                 tp_mxu_plan *out_plan)
@@ -151,27 +210,17 @@ tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_c
     if (allow != NULL && allow->forced_choice != NULL) {
         builder.choice = allow->forced_choice;
         forced = allow->forced_choice->variant;
+    } else if (forced == NULL && allow != NULL && allow->records != NULL &&
+               !problem->is_fast_math) {
+        TP_TRY(plan_by_record(&builder, allow));
+        if (out_plan->variant != NULL) return TPUCL_OK;
     }
-    const bool has_groups = problem->kind != TP_MXU_DOT && tp_mxu_groups(&problem->conv) > 1;
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
-        const tp_mxu_variant *variant = variants[i];
         const char *reason = NULL;
-        if (forced != NULL && strcmp(forced, variant->name) != 0) continue;
-        if (has_groups && !variant->takes_groups)
-            reason = "it does not take groups of channels";
-        else if (builder.choice != NULL)
-            TP_TRY(tp_mxu_choice_check(problem, caps, builder.choice, arena, &reason));
-        if (reason == NULL) TP_TRY(variant->decline(&builder, forced != NULL, &reason));
-        if (reason == NULL && allow != NULL && allow->is_allowed != NULL &&
-            !allow->is_allowed(allow->user, variant->name, problem, builder.choice))
-            reason = "it did not reproduce the reference bits on this device";
-        if (reason != NULL) {
-            TP_TRY(note_declined(out_plan, arena, variant->name, reason));
-            continue;
-        }
-        out_plan->variant = out_plan->choice.variant = variant->name;
-        if (problem->batch == 0 || problem->m == 0 || problem->n == 0) return TPUCL_OK;
-        return variant->plan(&builder);
+        if (forced != NULL && strcmp(forced, variants[i]->name) != 0) continue;
+        TP_TRY(consider(&builder, variants[i], allow, forced != NULL, &reason));
+        if (reason == NULL) return plan_with(&builder, variants[i]);
+        TP_TRY(note_declined(out_plan, arena, variants[i]->name, reason));
     }
     return TP_FAIL(TPUCL_UNSUPPORTED, "no variant takes product '%s' (m %lld, n %lld, k %lld): %s",
                    problem->label == NULL ? "product" : problem->label, (long long)problem->m,

@@ -14,7 +14,7 @@ static const tp_mxu_knob_row rows[TP_MXU_KNOB_COUNT] = {
     [TP_MXU_TILE_VECTORS] = {"TILE_VECTORS", 1, 4},
     [TP_MXU_PANEL_BY_ROW] = {"PANEL_BY_ROW", 0, 1},
     [TP_MXU_B_IS_PACKED] = {"B_IS_PACKED", 0, 1},
-    [TP_MXU_SHARES] = {"SHARES", 1, 1 << 16},
+    [TP_MXU_GROUPS_PER_UNIT] = {"GROUPS_PER_UNIT", 1, 64},
     [TP_MXU_THREADS_M] = {"THREADS_M", 1, 64},
     [TP_MXU_THREADS_N] = {"THREADS_N", 1, 64},
     [TP_MXU_THREAD_M] = {"THREAD_M", 1, 8},
@@ -27,9 +27,9 @@ static const struct {
     const char *name;
     uint32_t knobs;
 } variants[] = {
-    {"mxu_pairs", KNOB(TILE_M) | KNOB(TILE_VECTORS) | KNOB(PANEL_BY_ROW) | KNOB(SHARES)},
+    {"mxu_pairs", KNOB(TILE_M) | KNOB(TILE_VECTORS) | KNOB(PANEL_BY_ROW) | KNOB(GROUPS_PER_UNIT)},
     {"mxu_register", KNOB(TILE_M) | KNOB(VECTOR_WIDTH) | KNOB(TILE_VECTORS) | KNOB(PANEL_BY_ROW) |
-                         KNOB(B_IS_PACKED) | KNOB(SHARES)},
+                         KNOB(B_IS_PACKED) | KNOB(GROUPS_PER_UNIT)},
     {"mxu_local",
      KNOB(THREADS_M) | KNOB(THREADS_N) | KNOB(THREAD_M) | KNOB(THREAD_N) | KNOB(TILE_K)},
     {"mxu_direct", KNOB(TILE_M)},

@@ -9,14 +9,15 @@
 
 #include "kernel/mxu.h"
 
-/* The macros of kernels/mxu that these are; SHARES is how many work-groups share a panel's tiles. */
+/* Macros of kernels/mxu, but for GROUPS_PER_UNIT: where there are few panels of A, their tiles of n are
+ * shared by so many work-groups that each compute unit has about that many. */
 typedef enum tp_mxu_knob {
     TP_MXU_TILE_M,
     TP_MXU_VECTOR_WIDTH,
     TP_MXU_TILE_VECTORS,
     TP_MXU_PANEL_BY_ROW,
     TP_MXU_B_IS_PACKED,
-    TP_MXU_SHARES,
+    TP_MXU_GROUPS_PER_UNIT,
     TP_MXU_THREADS_M,
     TP_MXU_THREADS_N,
     TP_MXU_THREAD_M,

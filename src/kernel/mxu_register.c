@@ -268,19 +268,15 @@ static tpucl_status pack_a(tp_mxu_builder *builder, const tp_mxu_tile *t, int32_
 
 /* Work-groups share the tiles of n when there are few panels: about four groups per compute
  * unit. */
-static int64_t default_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
+int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
 {
     const tp_mxu_problem *problem = builder->problem;
     const int64_t groups = t->panels * tp_mxu_units(problem) * problem->batch;
-    const int64_t wanted = 4 * (int64_t)builder->caps->compute_units;
+    const int64_t wanted = (int64_t)tp_mxu_knob_value(builder, TP_MXU_GROUPS_PER_UNIT, 4) *
+                           (int64_t)builder->caps->compute_units;
     if (groups >= wanted) return 1;
     const int64_t shares = tp_mxu_ceil_div(wanted, groups);
     return shares < t->tiles ? shares : t->tiles;
-}
-
-int64_t tp_mxu_choose_shares(const tp_mxu_builder *builder, const tp_mxu_tile *t)
-{
-    return tp_mxu_knob_value(builder, TP_MXU_SHARES, (int)default_shares(builder, t));
 }
 
 static tpucl_status plan(tp_mxu_builder *builder)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "core/alloc.h"
 #include "core/arena.h"
+#include "kernel/mxu_choice.h"
 #include "num/exact_math.h"
 #include "num/reduce.h"
 #include "tune/plan_run.h"
@@ -143,20 +144,20 @@ static tpucl_status judge(check *c, tp_mxu_verdict *out_verdict, char text[TEXT_
     return TPUCL_OK;
 }
 
-tpucl_status tp_mxu_check(tp_device *device, const tp_device_caps *caps, const tp_mxu_case *row,
-                          const char *variant, tp_mxu_verdict *out_verdict, char out_text[256])
+static tpucl_status check_case(tp_device *device, const tp_device_caps *caps,
+                               const tp_mxu_case *row, const tp_mxu_allow *allow,
+                               tp_mxu_verdict *out_verdict, char out_text[TEXT_BYTES])
 {
-    const tp_mxu_allow allow = {.forced = variant};
     check c = {.device = device, .row = row, .cores = row->cores == 0 ? 1 : row->cores};
     tp_arena *arena = NULL;
     tpucl_status status = TPUCL_OK;
     out_text[0] = '\0';
     TP_TRY(tp_arena_create(0, &arena));
     TP_TRY_GOTO(status, tp_mxu_case_problem(row, arena, &c.problem), done);
-    status = tp_mxu_plan_create(&c.problem, caps, &allow, 3, arena, &c.plan);
+    status = tp_mxu_plan_create(&c.problem, caps, allow, 3, arena, &c.plan);
     if (status == TPUCL_UNSUPPORTED && row->fill == TP_MXU_FILL_ORDINARY) {
         c.is_fast = c.problem.is_fast_math = true; /* a library with its own order of summation */
-        status = tp_mxu_plan_create(&c.problem, caps, &allow, 3, arena, &c.plan);
+        status = tp_mxu_plan_create(&c.problem, caps, allow, 3, arena, &c.plan);
     }
     if (status == TPUCL_UNSUPPORTED) {
         *out_verdict = TP_MXU_SKIPPED;
@@ -176,6 +177,27 @@ done:
     tp_free(c.expected);
     tp_free(c.found);
     tp_arena_destroy(arena);
+    return status;
+}
+
+tpucl_status tp_mxu_check(tp_device *device, const tp_device_caps *caps, const tp_mxu_case *row,
+                          const char *variant, tp_mxu_verdict *out_verdict, char out_text[256])
+{
+    const tp_mxu_allow allow = {.forced = variant};
+    const tpucl_status status = check_case(device, caps, row, &allow, out_verdict, out_text);
     if (status != TPUCL_OK) tp_error_note("case '%s' by %s", row->name, variant);
+    return status;
+}
+
+tpucl_status tp_mxu_check_choice(tp_device *device, const tp_mxu_case *row,
+                                 const tp_mxu_choice *choice, tp_mxu_verdict *out_verdict,
+                                 char out_text[256])
+{
+    const tp_mxu_allow allow = {.forced_choice = choice};
+    char text[TP_MXU_CHOICE_BYTES];
+    const tpucl_status status =
+        check_case(device, tp_device_get_caps(device), row, &allow, out_verdict, out_text);
+    if (status != TPUCL_OK)
+        tp_error_note("case '%s' by %s", row->name, tp_mxu_choice_print(choice, text));
     return status;
 }

@@ -22,4 +22,9 @@ typedef enum tp_mxu_verdict {
 tpucl_status tp_mxu_check(tp_device *device, const tp_device_caps *caps, const tp_mxu_case *row,
                           const char *variant, tp_mxu_verdict *out_verdict, char out_text[256]);
 
+/* The same with settings that come from outside instead of the variant's own. */
+tpucl_status tp_mxu_check_choice(tp_device *device, const tp_mxu_case *row,
+                                 const tp_mxu_choice *choice, tp_mxu_verdict *out_verdict,
+                                 char out_text[256]);
+
 #endif

@@ -36,8 +36,15 @@ void tp_product_dot(tp_precision precision, int64_t m, int64_t n, int64_t k,
     };
 }
 
-/* What lies in memory of an operand: for convolutions the tensor of the graph, else batch * rows *
- * columns. */
+/* From the first to the last element that strides reach. */
+static size_t reach(const tp_mxu_operand *operand, int64_t batch, int64_t outer, int64_t inner)
+{
+    if (batch == 0 || outer == 0 || inner == 0) return 0;
+    return (size_t)((batch - 1) * operand->stride_batch + (outer - 1) * operand->stride_outer +
+                    (inner - 1) * operand->stride_inner + 1);
+}
+
+/* What lies in memory of an operand: for convolutions the tensor of the graph. */
 static size_t elements(const tp_mxu_problem *p, int32_t tensor)
 {
     const tp_mxu_conv *c = &p->conv;
@@ -45,7 +52,8 @@ static size_t elements(const tp_mxu_problem *p, int32_t tensor)
     const int64_t out = c->images * c->out_h * c->out_w * c->out_c;
     if (tensor == 2) return (size_t)(p->batch * p->m * p->n);
     if (p->kind == TP_MXU_DOT)
-        return (size_t)(tensor == 0 ? p->batch * p->m * p->k : p->batch * p->k * p->n);
+        return tensor == 0 ? reach(&p->a, p->batch, p->m, p->k)
+                           : reach(&p->b, p->batch, p->n, p->k);
     if (tensor == 0) return (size_t)(p->kind == TP_MXU_CONV_INPUT_GRAD ? out : in);
     return (size_t)(p->kind == TP_MXU_CONV_FILTER_GRAD
                         ? out
@@ -100,11 +108,10 @@ static tpucl_status create_tensors(tp_product_timer *timer, int32_t cores)
     return TPUCL_OK;
 }
 
-tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *problem,
-                                     const char *variant, int32_t cores,
-                                     tp_product_timer **out_timer)
+tpucl_status tp_product_timer_create_with(tp_device *device, const tp_mxu_problem *problem,
+                                          const tp_mxu_allow *allow, int32_t cores,
+                                          tp_product_timer **out_timer)
 {
-    const tp_mxu_allow allow = {.forced = variant};
     tpucl_status status = TPUCL_OK;
     tp_product_timer *timer = tp_alloc_zero(sizeof *timer);
     if (timer == NULL) return TPUCL_OUT_OF_MEMORY;
@@ -117,7 +124,7 @@ tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *pr
     TP_TRY_GOTO(status, tp_arena_create(0, &timer->arena), done);
     TP_TRY_GOTO(status, tp_mxu_plain_epilogue(&timer->problem, timer->arena), done);
     TP_TRY_GOTO(status,
-                tp_mxu_plan_create(&timer->problem, tp_device_get_caps(device), &allow, 3,
+                tp_mxu_plan_create(&timer->problem, tp_device_get_caps(device), allow, 3,
                                    timer->arena, &timer->plan),
                 done);
     TP_TRY_GOTO(status, create_tensors(timer, cores), done);
@@ -130,6 +137,14 @@ tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *pr
 done:
     tp_product_timer_destroy(timer);
     return status;
+}
+
+tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *problem,
+                                     const char *variant, int32_t cores,
+                                     tp_product_timer **out_timer)
+{
+    const tp_mxu_allow allow = {.forced = variant};
+    return tp_product_timer_create_with(device, problem, &allow, cores, out_timer);
 }
 
 void tp_product_timer_destroy(tp_product_timer *timer)
@@ -218,6 +233,19 @@ tpucl_status tp_product_timer_write_tensor(tp_product_timer *timer, int32_t tens
 tpucl_status tp_product_timer_read(tp_product_timer *timer, float *out_c)
 {
     return tp_product_timer_read_tensor(timer, 2, out_c);
+}
+
+tpucl_status tp_product_timer_read_bits(tp_product_timer *timer, void **out_bits, size_t *out_bytes)
+{
+    tp_plan_tensor *from = &timer->tensors[2];
+    *out_bytes = from->elements * from->element_bytes;
+    *out_bits = tp_alloc_array(from->elements, from->element_bytes);
+    if (*out_bits == NULL) return TPUCL_OUT_OF_MEMORY;
+    const tpucl_status status = tp_plan_tensor_read(from, 0, *out_bits);
+    if (status == TPUCL_OK) return TPUCL_OK;
+    tp_free(*out_bits);
+    *out_bits = NULL;
+    return status;
 }
 
 tpucl_status tp_product_timer_operands(tp_product_timer *timer, float *out_a, float *out_b)

@@ -21,6 +21,10 @@ void tp_product_dot(tp_precision precision, int64_t m, int64_t n, int64_t k,
 tpucl_status tp_product_timer_create(tp_device *device, const tp_mxu_problem *problem,
                                      const char *variant, int32_t cores,
                                      tp_product_timer **out_timer);
+/* The same with all that `allow` says: settings, records. */
+tpucl_status tp_product_timer_create_with(tp_device *device, const tp_mxu_problem *problem,
+                                          const tp_mxu_allow *allow, int32_t cores,
+                                          tp_product_timer **out_timer);
 void tp_product_timer_destroy(tp_product_timer *timer);
 
 /* Runs the product `repeats` times and waits; *out_seconds is the time of one.
@@ -43,6 +47,9 @@ tpucl_status tp_product_timer_read_tensor(tp_product_timer *timer, int32_t tenso
                                           float *out_elements);
 tpucl_status tp_product_timer_write_tensor(tp_product_timer *timer, int32_t tensor,
                                            const float *elements);
+/* The first core's result as it is stored: *out_bytes of it, which the caller tp_free()s. */
+tpucl_status tp_product_timer_read_bits(tp_product_timer *timer, void **out_bits,
+                                        size_t *out_bytes);
 /* The first core's operands as dense f32 [m][k], [k][n] of batch entry 0; dot_general only. */
 tpucl_status tp_product_timer_operands(tp_product_timer *timer, float *out_a, float *out_b);
 

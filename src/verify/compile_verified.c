@@ -5,19 +5,33 @@
 #include <string.h>
 #include "core/env.h"
 #include "core/log.h"
+#include "kernel/records.h"
+
+static tpucl_status compile_with(const tp_graph *graph, tp_device *device,
+                                 const tp_compile_verified_options *options,
+                                 const tp_mxu_allow *allow, tp_program **out_program)
+{
+    const tp_compile_options compile = {.name = options->name,
+                                        .caps = tp_device_get_caps(device),
+                                        .allow = allow,
+                                        .cores = options->cores,
+                                        .is_fast_math = options->is_fast_math};
+    return tp_compile(graph, &compile, out_program);
+}
 
 /* TPUCL_VERIFY=0 */
 static tpucl_status compile_unverified(const tp_graph *graph, tp_device *device,
                                        const tp_compile_verified_options *options,
                                        tp_program **out_program)
 {
-    const tp_compile_options compile = {.name = options->name,
-                                        .caps = tp_device_get_caps(device),
-                                        .cores = options->cores,
-                                        .is_fast_math = options->is_fast_math};
+    tp_mxu_records *records = NULL;
+    TP_TRY(tp_mxu_records_open(tp_device_get_caps(device), &records));
+    const tp_mxu_allow allow = {.records = records};
     TP_LOG_WARNING("verify", "TPUCL_VERIFY is off: kernels were not checked on %s",
                    tp_device_label(device));
-    return tp_compile(graph, &compile, out_program);
+    const tpucl_status status = compile_with(graph, device, options, &allow, out_program);
+    tp_mxu_records_close(records);
+    return status;
 }
 
 tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
@@ -25,6 +39,7 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                                  tp_program **out_program)
 {
     tp_verdicts *verdicts = NULL;
+    tp_mxu_records *records = NULL;
     bool is_verified = true;
     TP_TRY(tp_env_flag(TP_ENV_VERIFY, true, &is_verified));
     if (!is_verified) return compile_unverified(graph, device, options, out_program);
@@ -32,15 +47,13 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                             &verdicts));
     tpucl_status status =
         options->is_fast_math ? TPUCL_OK : tp_verdicts_need_exact(verdicts, graph);
+    if (status == TPUCL_OK) status = tp_mxu_records_open(tp_device_get_caps(device), &records);
     if (status == TPUCL_OK) {
-        const tp_mxu_allow allow = tp_verdicts_allow(verdicts);
-        const tp_compile_options compile = {.name = options->name,
-                                            .caps = tp_device_get_caps(device),
-                                            .allow = &allow,
-                                            .cores = options->cores,
-                                            .is_fast_math = options->is_fast_math};
-        status = tp_compile(graph, &compile, out_program);
+        tp_mxu_allow allow = tp_verdicts_allow(verdicts);
+        allow.records = records;
+        status = compile_with(graph, device, options, &allow, out_program);
     }
+    tp_mxu_records_close(records);
     tp_verdicts_close(verdicts);
     return status;
 }

@@ -16,6 +16,7 @@
 #include "graph/opdef.h"
 #include "graph/print.h"
 #include "kernel/source.h"
+#include "tune/neighbour.h"
 #include "verify/check.h"
 #include "verify/graph_cases.h"
 
@@ -206,14 +207,79 @@ static void keep(tp_verdicts *verdicts, const verdict *entry)
     tp_error_clear();
 }
 
-static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem,
-                       const tp_mxu_choice *choice)
+static tpucl_status judge_choice(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                                 const tp_mxu_choice *choice, verdict *out)
 {
-    tp_verdicts *verdicts = user;
+    char text[256], knobs[TP_MXU_CHOICE_BYTES];
+    const tpucl_status status =
+        tp_mxu_check_neighbours(verdicts->device, problem, choice, &out->is_allowed, text);
+    if (status == TPUCL_OUT_OF_MEMORY) return status;
+    if (status != TPUCL_OK) { /* it does not build or run here */
+        out->is_allowed = false;
+        out->is_temporary = status == TPUCL_OUT_OF_DEVICE_MEMORY;
+        snprintf(text, sizeof text, "%.200s", tpucl_last_error()->message);
+        tp_error_clear();
+    }
+    if (!out->is_allowed)
+        snprintf(out->text, sizeof out->text, "%s: %s", tp_mxu_choice_print(choice, knobs), text);
+    return TPUCL_OK;
+}
+
+/* The key of a choice's verdict. */
+static tpucl_status choice_key(const tp_mxu_problem *problem, const tp_mxu_choice *choice,
+                               char out_key[KEY_BYTES])
+{
+    char text[TP_NEIGHBOUR_KEY_BYTES], hex[TP_SHA256_HEX_BYTES];
+    TP_TRY(tp_mxu_neighbour_key(problem, choice, text));
+    tp_sha256_hex(text, strlen(text), hex);
+    snprintf(out_key, KEY_BYTES, "choice %.32s", hex);
+    return TPUCL_OK;
+}
+
+tpucl_status tp_verdicts_prove_choice(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                                      const tp_mxu_choice *choice, bool *out_is_right,
+                                      char out_text[256])
+{
     verdict entry = {0};
-    (void)choice;
-    snprintf(entry.key, sizeof entry.key, "%s %s %s", variant, kind_name(problem->kind),
+    TP_TRY(choice_key(problem, choice, entry.key));
+    const verdict *known = find(verdicts, entry.key);
+    if (!known) {
+        if (verdicts->progress)
+            verdicts->progress(verdicts->user, choice->variant, kind_name(problem->kind));
+        TP_TRY(judge_choice(verdicts, problem, choice, &entry));
+        keep(verdicts, &entry);
+        known = &entry;
+    }
+    *out_is_right = known->is_allowed;
+    snprintf(out_text, 256, "%.255s", known->text);
+    return TPUCL_OK;
+}
+
+/* Settings of a tuning record: other launches than those of the class's verdict. */
+static bool is_choice_allowed(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                              const tp_mxu_choice *choice)
+{
+    char text[256];
+    bool is_right = false;
+    if (tp_verdicts_prove_choice(verdicts, problem, choice, &is_right, text) != TPUCL_OK)
+        return false; /* no memory: the plan will say so itself */
+    if (!is_right)
+        TP_LOG_WARNING("verify", "a tuning record is not followed on '%s': %s",
+                       tp_device_label(verdicts->device), text);
+    return is_right;
+}
+
+static void class_key(const char *variant, const tp_mxu_problem *problem, char out_key[KEY_BYTES])
+{
+    snprintf(out_key, KEY_BYTES, "%s %s %s", variant, kind_name(problem->kind),
              tp_precision_name(problem->precision));
+}
+
+static bool is_class_allowed(tp_verdicts *verdicts, const char *variant,
+                             const tp_mxu_problem *problem)
+{
+    verdict entry = {0};
+    class_key(variant, problem, entry.key);
     const verdict *known = find(verdicts, entry.key);
     if (known) return known->is_allowed;
     if (verdicts->progress) verdicts->progress(verdicts->user, variant, kind_name(problem->kind));
@@ -224,6 +290,29 @@ static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *pr
                        tp_device_label(verdicts->device), entry.text);
     keep(verdicts, &entry);
     return entry.is_allowed;
+}
+
+static bool is_allowed(void *user, const char *variant, const tp_mxu_problem *problem,
+                       const tp_mxu_choice *choice)
+{
+    return is_class_allowed(user, variant, problem) &&
+           (!choice || is_choice_allowed(user, problem, choice));
+}
+
+tpucl_status tp_verdicts_look_up(tp_verdicts *verdicts, const char *variant,
+                                 const tp_mxu_problem *problem, const tp_mxu_choice *choice,
+                                 tp_verdict_known *out_known)
+{
+    char key[KEY_BYTES];
+    if (choice)
+        TP_TRY(choice_key(problem, choice, key));
+    else
+        class_key(variant, problem, key);
+    const verdict *known = find(verdicts, key);
+    *out_known = !known              ? TP_VERDICT_UNKNOWN
+                 : known->is_allowed ? TP_VERDICT_ALLOWED
+                                     : TP_VERDICT_REFUSED;
+    return TPUCL_OK;
 }
 
 /* What a verdict is about. Attention has kernels of its own, which take long to build. */

@@ -10,6 +10,9 @@
  *           {"allowed", "reason"}}}; written aside and renamed, so that processes may race: the last
  *           writer's verdicts stay, a lost one is found again. A malformed file counts as absent.
  *
+ * A tuning record's choice has a verdict of its own besides that of its variant, found on small products
+ * like the one that it is for (tune/neighbour.h); its key is "choice <hash>".
+ *
  * A check that failed for lack of device memory is no verdict on the bits: it counts while these are open and
  * is not kept.
  *
@@ -34,6 +37,22 @@ void tp_verdicts_close(tp_verdicts *verdicts);
 
 /* For tp_mxu_plan_create and tp_compile; valid while open. */
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts);
+
+/* Whether a tuning record's choice is right for such a product: found out if it is not known, and kept. The text
+ * is "" or what was wrong. Fails for lack of memory only. */
+tpucl_status tp_verdicts_prove_choice(tp_verdicts *verdicts, const tp_mxu_problem *problem,
+                                      const tp_mxu_choice *choice, bool *out_is_right,
+                                      char out_text[256]);
+
+/* What is known of a variant, or of a choice when one is given, without finding anything out. */
+typedef enum tp_verdict_known {
+    TP_VERDICT_UNKNOWN,
+    TP_VERDICT_ALLOWED,
+    TP_VERDICT_REFUSED
+} tp_verdict_known;
+tpucl_status tp_verdicts_look_up(tp_verdicts *verdicts, const char *variant,
+                                 const tp_mxu_problem *problem, const tp_mxu_choice *choice,
+                                 tp_verdict_known *out_known);
 
 /* TPUCL_NOT_EXACT, with the check that failed, when the device's generated kernels do not reproduce the
  * reference: the quick cases of verify/graph_cases.h and, where `graph` has memory ops, those with such ops;

@@ -9,6 +9,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset TPUCL_DEVICE TPUCL_LOG NO_COLOR
+export TPUCL_TUNING_DIR=$work/tuning # not what the user has tuned
 
 failures=0 checks=0 current=
 fail() {

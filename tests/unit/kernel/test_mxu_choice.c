@@ -42,7 +42,7 @@ static void teardown(void)
 TestSuite(mxu_choice, .init = setup, .fini = teardown);
 
 static tp_mxu_choice register_choice(int rows, int width, int vectors, int by_row, int packed,
-                                     int shares)
+                                     int groups)
 {
     return (tp_mxu_choice){.variant = "mxu_register",
                            .values = {[TP_MXU_TILE_M] = rows,
@@ -50,7 +50,7 @@ static tp_mxu_choice register_choice(int rows, int width, int vectors, int by_ro
                                       [TP_MXU_TILE_VECTORS] = vectors,
                                       [TP_MXU_PANEL_BY_ROW] = by_row,
                                       [TP_MXU_B_IS_PACKED] = packed,
-                                      [TP_MXU_SHARES] = shares}};
+                                      [TP_MXU_GROUPS_PER_UNIT] = groups}};
 }
 
 static const char *reason_of(const tp_mxu_choice *choice)
@@ -69,7 +69,7 @@ static const tp_launch *product_launch(void)
 
 Test(mxu_choice, a_plan_follows_it)
 {
-    const tp_mxu_choice choice = register_choice(5, 8, 4, 1, 0, 3);
+    const tp_mxu_choice choice = register_choice(5, 8, 4, 1, 0, 30);
     const tp_mxu_allow allow = {.forced_choice = &choice};
     cr_assert(tp_mxu_plan_create(&problem, &cpu, &allow, 3, arena, &plan) == TPUCL_OK);
     cr_assert_str_eq(plan.variant, "mxu_register");
@@ -126,7 +126,7 @@ Test(mxu_choice, what_a_kernel_cannot_do_is_refused)
         {register_choice(8, 8, 1, 1, 1, 1), "TILE_VECTORS 1: a tile has to have"},
         {register_choice(8, 16, 2, 0, 1, 1), "PANEL_BY_ROW 0: A does not run along m"},
         {register_choice(8, 4, 4, 1, 0, 1), "B_IS_PACKED 0: B has to run along n"},
-        {register_choice(8, 16, 2, 1, 1, 0), "SHARES is 0, expected 1 to 65536"},
+        {register_choice(8, 16, 2, 1, 1, 0), "GROUPS_PER_UNIT is 0, expected 1 to 64"},
         {{.variant = "mxu_local",
           .values = {[TP_MXU_THREADS_M] = 8,
                      [TP_MXU_THREADS_N] = 8,
@@ -138,7 +138,7 @@ Test(mxu_choice, what_a_kernel_cannot_do_is_refused)
           .values = {[TP_MXU_TILE_M] = 8,
                      [TP_MXU_TILE_VECTORS] = 2,
                      [TP_MXU_PANEL_BY_ROW] = 1,
-                     [TP_MXU_SHARES] = 1}},
+                     [TP_MXU_GROUPS_PER_UNIT] = 1}},
          "the device has no instruction for pairs"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -148,7 +148,7 @@ Test(mxu_choice, what_a_kernel_cannot_do_is_refused)
         const tp_mxu_allow allow = {.forced_choice = &rows[i].choice};
         cr_assert(tp_mxu_plan_create(&problem, &cpu, &allow, 3, arena, &plan) == TPUCL_UNSUPPORTED);
     }
-    const tp_mxu_choice good = register_choice(16, 16, 4, 1, 0, 65536);
+    const tp_mxu_choice good = register_choice(16, 16, 4, 1, 0, 64);
     cr_assert_null(reason_of(&good));
 }
 
@@ -179,9 +179,17 @@ Test(mxu_choice, prints_its_own_knobs)
                                   .values = {[TP_MXU_TILE_M] = 12,
                                              [TP_MXU_VECTOR_WIDTH] = 3,
                                              [TP_MXU_TILE_VECTORS] = 2,
-                                             [TP_MXU_SHARES] = 4}};
+                                             [TP_MXU_GROUPS_PER_UNIT] = 4}};
     cr_assert_str_eq(tp_mxu_choice_print(&choice, text),
-                     "mxu_pairs TILE_M=12 TILE_VECTORS=2 PANEL_BY_ROW=0 SHARES=4");
+                     "mxu_pairs TILE_M=12 TILE_VECTORS=2 PANEL_BY_ROW=0 GROUPS_PER_UNIT=4");
+    tp_mxu_choice other = choice;
+    other.values[TP_MXU_VECTOR_WIDTH] = 16; /* not one of its knobs */
+    cr_assert(tp_mxu_choice_equal(&other, &choice));
+    other.values[TP_MXU_GROUPS_PER_UNIT] = 5;
+    cr_assert(!tp_mxu_choice_equal(&other, &choice));
+    other = choice;
+    other.variant = "mxu_register";
+    cr_assert(!tp_mxu_choice_equal(&other, &choice));
     cr_assert(tp_mxu_variant_has_knob("mxu_grouped", TP_MXU_TILE_M));
     cr_assert(!tp_mxu_variant_has_knob("mxu_reference", TP_MXU_TILE_M));
 }
