@@ -15,8 +15,8 @@ static const struct {
     const char *name;
     tpucl_status (*run)(tp_bench *bench);
 } suites[] = {
-    {"roofline", tp_bench_roofline}, {"gemm", tp_bench_gemm},     {"conv", tp_bench_conv},
-    {"train", tp_bench_train},       {"growth", tp_bench_growth},
+    {"roofline", tp_bench_roofline}, {"gemm", tp_bench_gemm},   {"conv", tp_bench_conv},
+    {"vpu", tp_bench_vpu},           {"train", tp_bench_train}, {"growth", tp_bench_growth},
 };
 enum { SUITE_COUNT = sizeof suites / sizeof *suites };
 
