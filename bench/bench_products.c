@@ -3,6 +3,7 @@
  * so that sides can take turns.
  *
  *   bench_products describe FILE          the problems of a file (tune/problem_line.h), as JSON
+ *   bench_products roofline [--device SELECTOR]     the device's peaks (bench/roofline.h), as JSON
  *   bench_products SIDE [--cpu-time] [--device SELECTOR]     SIDE: tpucl, clblast or openblas
  *
  * Requests on standard input, a line each; each is answered by a line of JSON, {"error": ...} when
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 #include "baseline/openblas.h"
+#include "bench/roofline.h"
 #include "core/file.h"
 #include "core/json_write.h"
 #include "device/clblast.h"
@@ -26,7 +28,7 @@
 
 enum { REQUEST_BYTES = 8192 };
 
-typedef enum side_kind { SIDE_TPUCL, SIDE_CLBLAST, SIDE_OPENBLAS } side_kind;
+typedef enum side_kind { SIDE_TPUCL, SIDE_CLBLAST, SIDE_OPENBLAS, SIDE_ROOFLINE, SIDES } side_kind;
 
 typedef struct side {
     side_kind kind;
@@ -306,15 +308,38 @@ static tpucl_status open_device(side *s, const char *selector)
     return status;
 }
 
+static tpucl_status print_roofline(tp_device *device)
+{
+    tp_roofline r;
+    tp_json_writer writer = {0};
+    TP_TRY(tp_roofline_measure(device, false, &r));
+    const bool is_driver_faster = r.driver_copy_bytes > r.copy_bytes;
+    tp_json_begin_object(&writer);
+    tp_json_put_double(&writer, "multiply_add_flops", r.multiply_add_flops);
+    tp_json_put_double(&writer, "pair_flops", r.pair_flops);
+    tp_json_put_double(&writer, "copy_bytes",
+                       is_driver_faster ? r.driver_copy_bytes : r.copy_bytes);
+    tp_json_end_object(&writer);
+    return print_json(&writer);
+}
+
+static tpucl_status run_side(side *s)
+{
+    if (s->kind == SIDE_ROOFLINE) return print_roofline(s->device);
+    if (s->kind == SIDE_CLBLAST && !tp_clblast_is_available())
+        return TP_FAIL(TPUCL_UNSUPPORTED, "CLBlast cannot be loaded");
+    return answer_all(s);
+}
+
 static tpucl_status serve(int argc, char **argv)
 {
-    static const char *const names[] = {"tpucl", "clblast", "openblas"};
+    static const char *const names[SIDES] = {"tpucl", "clblast", "openblas", "roofline"};
     const char *selector = NULL;
     side s = {0};
     size_t kind = 0;
-    while (kind < 3 && strcmp(argv[1], names[kind]) != 0)
+    while (kind < SIDES && strcmp(argv[1], names[kind]) != 0)
         kind++;
-    if (kind == 3)
+    if (kind == SIDES)
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "no side '%s': expected tpucl, clblast, openblas",
                        argv[1]);
     s.kind = (side_kind)kind;
@@ -324,9 +349,7 @@ static tpucl_status serve(int argc, char **argv)
     }
     tpucl_status status =
         s.kind == SIDE_OPENBLAS ? tp_openblas_open(&s.blas) : open_device(&s, selector);
-    if (status == TPUCL_OK && s.kind == SIDE_CLBLAST && !tp_clblast_is_available())
-        status = TP_FAIL(TPUCL_UNSUPPORTED, "CLBlast cannot be loaded");
-    if (status == TPUCL_OK) status = answer_all(&s);
+    if (status == TPUCL_OK) status = run_side(&s);
     close_problem(&s);
     tp_openblas_close(s.blas);
     if (s.device) tp_device_close(s.device);

@@ -108,17 +108,23 @@ const tp_cmd tp_cmd_bench = {
     .summary = "compare the TPU-like with the K80-like and the CPU way, on this machine",
     .operands = "[SUITE]",
     .max_operands = 1,
-    .description = "Measures each case on all sides in turn and prints the medians, how far the "
-                   "repeats were apart (slowest - fastest, as a share of the median), "
-                   "and ratios. SUITE is 'gemm', products of square matrices, which are checked "
-                   "before they are timed, or 'train', training on Fashion-MNIST; without one, "
-                   "both.\n\n"
-                   "Where kernels are used for the first time they are built and checked, which "
-                   "takes minutes and is not in the figures.\n\n"
-                   "What is 'projected' was computed from a topology's figures, not measured, and "
-                   "is in no ratio. "
-                   "docs/benchmarks.md says what is compared and what is not claimed.",
-    .examples = "tpucl bench\neverything\n"
+    .description =
+        "Measures each case on all sides in turn and prints the medians, how far the "
+        "repeats were apart (slowest - fastest, as a share of the median), "
+        "and ratios. 'roof' is the share of what this device can do at most, computing "
+        "and moving, as measured by suite 'roofline'.\n\n"
+        "SUITE is 'roofline' (peaks of the device, beside plain C on the host), 'gemm' "
+        "(square products), 'conv' (the convolutions of ResNet-50 and their gradients), "
+        "'vpu' (what memory bounds: normalisations, losses, optimizers), 'train' "
+        "(training on Fashion-MNIST, the three ways) or 'growth' (8 to 1024 examples per "
+        "core, 2 to 64 layers); without one, roofline, gemm and train. Results are "
+        "checked before they are timed.\n\n"
+        "Where kernels are used for the first time they are built and checked, which "
+        "takes minutes and is not in the figures.\n\n"
+        "What is 'projected' was computed from a topology's figures, not measured, and "
+        "is in no ratio. "
+        "docs/benchmarks.md says what is compared and what is not claimed.",
+    .examples = "tpucl bench\nthe comparison\n"
                 "tpucl bench gemm --json gemm.json\nthe products alone, with a report\n"
                 "tpucl bench --quick\ndoes it work?",
     .options = options,

@@ -16,7 +16,7 @@ def import_numpy():
     except ModuleNotFoundError:
         named = [after for before, after in zip(sys.argv, sys.argv[1:]) if before == "--python"]
         python = named[0] if named else str(PYTHON)
-        if os.environ.get("TPUCL_PEERS_PYTHON") == python or not os.path.exists(python):
+        if os.environ.get("TPUCL_STARTED_AGAIN_WITH") == python or not os.path.exists(python):
             sys.exit("numpy is missing: run bench/peers/setup, or name a Python that has it and PyTorch with --python")
-        os.environ["TPUCL_PEERS_PYTHON"] = python
+        os.environ["TPUCL_STARTED_AGAIN_WITH"] = python
         os.execv(python, [python, *sys.argv])

@@ -72,11 +72,12 @@ def dense(name, units, activation=None):
     return {"type": "Dense", "name": name, "units": units, **({"activation": activation} if activation else {})}
 
 
-# name: layers, batch, input shape, tokens (0: floats), classes, steps of an epoch
+# name: layers, batch, input shape, tokens (0: floats), classes, steps of an epoch, rate of Adam
 WORKS = {
-    "mlp": ([dense("wide_1", 2048, "relu"), dense("wide_2", 2048, "relu"), dense("classes", 10)], 1024, [784], 0, 10, 8),
-    "resnet-18": (resnet(basic_block, 1, (2, 2, 2, 2)), 64, [64, 64, 3], 0, 100, 2),
-    "resnet-50": (resnet(bottleneck, 4, (3, 4, 6, 3)), 16, [224, 224, 3], 0, 100, 1),
-    "bert": (encoder(4, 256, 4), 32, [128], 8192, 100, 2),
-    "lstm": ([{"type": "LSTM", "name": "lstm", "units": 256}, dense("classes", 10)], 64, [100, 64], 0, 10, 2),
+    "mlp": ([dense("wide_1", 2048, "relu"), dense("wide_2", 2048, "relu"), dense("classes", 10)], 1024, [784], 0, 10, 8,
+            2e-4),
+    "resnet-18": (resnet(basic_block, 1, (2, 2, 2, 2)), 64, [64, 64, 3], 0, 100, 2, 1e-4),
+    "resnet-50": (resnet(bottleneck, 4, (3, 4, 6, 3)), 16, [224, 224, 3], 0, 100, 1, 1e-4),
+    "bert": (encoder(4, 256, 4), 32, [128], 8192, 100, 2, 1e-4),
+    "lstm": ([{"type": "LSTM", "name": "lstm", "units": 256}, dense("classes", 10)], 64, [100, 64], 0, 10, 2, 2e-3),
 }

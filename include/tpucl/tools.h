@@ -103,7 +103,7 @@ typedef struct tpucl_bench_ratio {
 typedef struct tpucl_bench_options {
     size_t struct_size;
     const char *device; /* selector; default as everywhere */
-    const char *suite;  /* only this one; default all */
+    const char *suite;  /* only this one; default: roofline, gemm and train */
     bool quick;         /* fewer sizes and repeats: to see that it works, not to quote */
     /* Called as work goes on; may be NULL. */
     void (*progress)(void *user, const char *what, int32_t done, int32_t total);

@@ -44,7 +44,7 @@ TP_ARRAY_DEFINE(tp_bench_notes, const char *)
 
 typedef struct tp_bench_options {
     const char *selector; /* device */
-    const char *suite;    /* only this one; NULL: all */
+    const char *suite;    /* only this one; NULL: the usual ones */
     bool quick;           /* fewer sizes and repeats: to see that it works, not to quote */
     /* Called as work goes on; may be NULL. */
     void (*progress)(void *user, const char *what, int32_t done, int32_t total);

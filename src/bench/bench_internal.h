@@ -46,6 +46,8 @@ tpucl_status tp_bench_get_roofline(tp_bench *bench,
 tpucl_status tp_bench_roofline(tp_bench *bench);
 tpucl_status tp_bench_gemm(tp_bench *bench);
 tpucl_status tp_bench_conv(tp_bench *bench);
+tpucl_status tp_bench_vpu(tp_bench *bench);
 tpucl_status tp_bench_train(tp_bench *bench);
+tpucl_status tp_bench_growth(tp_bench *bench);
 
 #endif
