@@ -41,6 +41,8 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                                             .is_fast_math = options->is_fast_math};
         status = tp_compile(graph, &compile, out_program);
     }
+    if (options->inout_verify_seconds)
+        *options->inout_verify_seconds += tp_verdicts_seconds(verdicts);
     tp_verdicts_close(verdicts);
     return status;
 }
