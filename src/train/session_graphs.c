@@ -171,7 +171,7 @@ static void report_verdict(void *user, const char *variant, const char *problem_
 {
     const tp_session *session = user;
     char label[96];
-    snprintf(label, sizeof label, "to verify %s (%s) on this device", variant, problem_class);
+    snprintf(label, sizeof label, "verification of %s (%s) on this device", variant, problem_class);
     const tp_build_progress progress = {.done = done, .total = total, .label = label};
     session->options.build_progress(&progress, session->options.build_user);
 }
