@@ -47,8 +47,13 @@ static tp_ui_progress building;
 
 static void on_building(void *user, const char *what, int32_t done, int32_t total)
 {
+    char detail[160];
     if (done <= 1) memset(user, 0, sizeof building);
-    tp_ui_progress_draw(user, total ? "building kernels" : "", done, total, 0, "", what);
+    if (total)
+        snprintf(detail, sizeof detail, "%d/%d %s", (int)done, (int)total, what);
+    else
+        snprintf(detail, sizeof detail, "%s", what);
+    tp_ui_progress_draw(user, "building kernels", done, total, 0, "", detail);
 }
 
 tpucl_run_options tp_run_settings(const tp_run_values *values, const char *config_file)

@@ -96,6 +96,25 @@ void tp_api_write_run(tp_json_writer *writer, const tpucl_run *run)
     tp_json_end_array(writer);
 }
 
+static void write_startup(tp_json_writer *writer, const tp_session *session)
+{
+    tp_session_info info;
+    tp_session_get_info(session, &info);
+    tp_json_key(writer, "startup");
+    tp_json_begin_object(writer);
+    tp_json_put_double(writer, "data", info.startup.data);
+    tp_json_put_double(writer, "model", info.startup.model);
+    tp_json_put_double(writer, "devices", info.startup.devices);
+    tp_json_put_double(writer, "verify", info.startup.verify);
+    tp_json_put_double(writer, "compile", info.startup.compile);
+    tp_json_put_double(writer, "memory", info.startup.memory);
+    tp_json_put_double(writer, "kernels", info.startup.kernels);
+    tp_json_put_double(writer, "first_step", info.startup.first_step);
+    tp_json_put_int(writer, "programs_compiled", info.startup.compiled);
+    tp_json_put_int(writer, "programs_from_disk", info.startup.from_disk);
+    tp_json_end_object(writer);
+}
+
 tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
 {
     TP_API_NEED(run);
@@ -114,6 +133,7 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     tp_json_put_string(&writer, "params_sha256", result->params_sha256);
     tp_json_put_double(&writer, "first_step_seconds", result->first_step_seconds);
     tp_json_put_double(&writer, "build_seconds", result->build_seconds);
+    write_startup(&writer, run->session);
     tp_json_key(&writer, "memory");
     tp_json_begin_object(&writer);
     tp_json_key(&writer, "peak_core_bytes");

@@ -173,24 +173,34 @@ static void add_form(tp_ix_context *context, tp_ix_form *sum, tp_ix form, int64_
         add_term(context, sum, other.terms[i].coef * factor, other.terms[i].atom);
 }
 
-/* k*c*(f/c) + k*(f%c) = k*f: finds one such pair in `form` and puts it together. */
+/* Are these g/c and g%c? With g = f/d, the quotient of g is kept as f/(d*c). */
+static bool belong_together(const tp_ix_context *context, const tp_ix_atom *quotient,
+                            const tp_ix_atom *remainder)
+{
+    if (quotient->kind != TP_IX_DIV || remainder->kind != TP_IX_MOD) return false;
+    if (quotient->form == remainder->form) return quotient->divisor == remainder->divisor;
+    const tp_ix_form *g = &context->forms[remainder->form];
+    if (g->term_count != 1 || g->constant != 0 || g->terms[0].coef != 1) return false;
+    const tp_ix_atom *inner = &context->atoms[g->terms[0].atom];
+    return inner->kind == TP_IX_DIV && inner->form == quotient->form &&
+           inner->divisor * remainder->divisor == quotient->divisor;
+}
+
+/* k*c*(g/c) + k*(g%c) = k*g: finds one such pair in `form` and puts it together. */
 static bool join_quotient(tp_ix_context *context, tp_ix_form *form)
 {
     for (int32_t i = 0; i < form->term_count; i++) {
         const tp_ix_atom quotient = context->atoms[form->terms[i].atom];
-        if (quotient.kind != TP_IX_DIV) continue;
         for (int32_t j = 0; j < form->term_count; j++) {
             const tp_ix_atom remainder = context->atoms[form->terms[j].atom];
-            if (remainder.kind != TP_IX_MOD || remainder.form != quotient.form ||
-                remainder.divisor != quotient.divisor)
-                continue;
+            if (!belong_together(context, &quotient, &remainder)) continue;
             const int64_t factor = form->terms[j].coef;
-            if (form->terms[i].coef != factor * quotient.divisor) continue;
+            if (form->terms[i].coef != factor * remainder.divisor) continue;
             const int32_t quotient_atom = form->terms[i].atom;
             const int32_t remainder_atom = form->terms[j].atom;
-            add_term(context, form, -factor * quotient.divisor, quotient_atom);
+            add_term(context, form, -factor * remainder.divisor, quotient_atom);
             add_term(context, form, -factor, remainder_atom);
-            add_form(context, form, quotient.form, factor);
+            add_form(context, form, remainder.form, factor);
             return true;
         }
     }

@@ -12,6 +12,10 @@
 #define TP_ENV_LIST(X)                                                                             \
     X(CACHE_DIR, "TPUCL_CACHE_DIR", "folder",                                                      \
       "compiled kernels and verdicts; default `$XDG_CACHE_HOME/tpucl`, then `~/.cache/tpucl`")     \
+    X(COMPILER, "TPUCL_COMPILER", "file or 0",                                                     \
+      "program that compiles kernels in processes of its own; default `tpucl-compiler` beside "    \
+      "the "                                                                                       \
+      "library; 0: kernels are built in the process that uses them")                               \
     X(DATA_DIR, "TPUCL_DATA_DIR", "folder", "searched for data sets before the system's folders")  \
     X(DEVICE, "TPUCL_DEVICE", "selector", "the default device, as for `--device`")                 \
     X(DUMP, "TPUCL_DUMP", "folder",                                                                \

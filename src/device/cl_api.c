@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/env.h"
 #include "core/thread.h"
@@ -50,8 +51,17 @@ tpucl_status tp_cl_api_open(const char *path, tp_cl_api *out_table)
                    missing);
 }
 
+/* PoCL compiles a kernel for each work size at its first launch, and once more for any work size when its binary
+ * is asked for. One of them is enough: the second, which can be had before anything runs. Measured with PoCL 3.1:
+ * no difference in the processor time of a training step of ResNet-50. */
+static void compile_kernels_once(void)
+{
+    (void)setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
+}
+
 static tpucl_status open_default(tp_cl_api *out_table)
 {
+    compile_kernels_once();
     const char *path = tp_env_text(TP_ENV_OPENCL_LIBRARY);
     if (path) return tp_cl_api_open(path, out_table);
     if (!fill_table(RTLD_DEFAULT, out_table)) return TPUCL_OK;

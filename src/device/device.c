@@ -258,7 +258,6 @@ void tp_device_close(tp_device *device)
     tp_error_capture(&record); /* closing is often part of a clean-up: keep what happened before */
     (void)tp_device_finish(device);
     tp_error_restore(&record);
-    tp_device_save_programs(device);
     tp_device_forget_programs(device);
     tp_device_release(device);
 }

@@ -62,8 +62,6 @@ struct tp_device_program {
     cl_program program;
     uint8_t key[TP_SHA256_BYTES];
     char label[64];
-    atomic_bool was_used;    /* a kernel of it was launched */
-    bool needs_saving;       /* once it was used; guarded by the build state's mutex */
     tp_device_program *next; /* in the device's list */
 };
 

@@ -180,7 +180,6 @@ tpucl_status tp_device_kernel_enqueue(tp_device_kernel *kernel, const size_t glo
         return TP_CL_FAIL(code, "clEnqueueNDRangeKernel", "kernel '%s', %s, on device %s '%s'",
                           kernel->name, sizes, device->label, device->caps.name);
     }
-    atomic_store(&kernel->program->was_used, true);
     if (out_event) *out_event = (tp_event *)event;
     return tp_lane_after_enqueue(device, lane, out_event);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building: memory, then disk, then the compiler. A program that one thread is building stands in
  * the list already, so that others wait for it instead of building it too. */
-#include "device/build_state.h"
+#include "device/compiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +19,13 @@ tpucl_status tp_build_state_init(tp_device *device)
     tpucl_status status = tp_mutex_init(&state->mutex);
     if (status != TPUCL_OK) goto no_mutex;
     TP_TRY_GOTO(status, tp_mutex_init(&state->compile_mutex), no_compile_mutex);
+    TP_TRY_GOTO(status, tp_mutex_init(&state->compilers_mutex), no_compilers_mutex);
     TP_TRY_GOTO(status, tp_cond_init(&state->changed), no_cond);
     device->build = state;
     return TPUCL_OK;
 no_cond:
+    tp_mutex_deinit(&state->compilers_mutex);
+no_compilers_mutex:
     tp_mutex_deinit(&state->compile_mutex);
 no_compile_mutex:
     tp_mutex_deinit(&state->mutex);
@@ -36,7 +39,10 @@ void tp_build_state_deinit(tp_device *device)
     tp_build_state *state = device->build;
     if (!state) return;
     tp_device_forget_programs(device);
+    tp_compilers_destroy(state->compilers);
+    tp_crashed_keys_deinit(&state->crashed);
     tp_cond_deinit(&state->changed);
+    tp_mutex_deinit(&state->compilers_mutex);
     tp_mutex_deinit(&state->compile_mutex);
     tp_mutex_deinit(&state->mutex);
     tp_free(state);
@@ -119,27 +125,42 @@ static tpucl_status compile(tp_device_program *program, const char *source, cons
                       options, device->label, device->caps.name, log);
 }
 
+/* A compiler that has ended another process would end this one. */
+static tpucl_status check_crashed(tp_device_program *program)
+{
+    tp_build_state *state = program->device->build;
+    bool has_crashed = false;
+    tp_mutex_lock(&state->mutex);
+    for (size_t i = 0; i < state->crashed.count; i++)
+        has_crashed =
+            has_crashed || memcmp(state->crashed.items[i].key, program->key, TP_SHA256_BYTES) == 0;
+    tp_mutex_unlock(&state->mutex);
+    if (!has_crashed) return TPUCL_OK;
+    return TP_FAIL(TPUCL_DEVICE_ERROR,
+                   "the compiler of device %s '%s' crashes on program '%s'; another version of the "
+                   "driver may not",
+                   program->device->label, program->device->caps.name, program->label);
+}
+
 static tpucl_status compile_from_source(tp_device_program *program, const char *source,
                                         const char *options)
 {
     tp_device *device = program->device;
     tp_build_state *state = device->build;
+    TP_TRY(check_crashed(program));
     const bool is_serial = device->quirks.effects & TP_QUIRK_SERIAL_BUILDS;
     const uint64_t start_ns = tp_clock_now_ns();
     if (is_serial) tp_mutex_lock(&state->compile_mutex);
     const tpucl_status status = compile(program, source, options);
     if (is_serial) tp_mutex_unlock(&state->compile_mutex);
     TP_TRY(status);
-    const bool keeps = tp_device_keeps_binaries(device);
-    const bool is_late = device->quirks.effects & TP_QUIRK_LATE_BINARIES;
-    if (keeps && !is_late) tp_device_program_save(program);
+    if (tp_device_keeps_binaries(device)) tp_device_program_save(program);
     const double seconds = (double)(tp_clock_now_ns() - start_ns) * 1e-9;
     TP_LOG_DEBUG("device", "built '%s' from source in %.3f s on %s", program->label, seconds,
                  device->label);
     tp_mutex_lock(&state->mutex);
     state->stats.from_source++;
     state->stats.source_seconds += seconds;
-    program->needs_saving = keeps && is_late;
     tp_mutex_unlock(&state->mutex);
     return TPUCL_OK;
 }
@@ -193,8 +214,8 @@ static bool load_from_disk(tp_device_program *program, const char *options)
 
 /* ---- the memory cache ---- */
 
-static void make_key(const tp_device *device, const char *source, const char *options,
-                     uint8_t out_key[TP_SHA256_BYTES])
+void tp_device_program_key(const tp_device *device, const char *source, const char *options,
+                           uint8_t out_key[TP_SHA256_BYTES])
 {
     char versions[64];
     snprintf(versions, sizeof versions, "%d %d.%d.%d", TP_PROGRAM_CACHE_FORMAT, TPUCL_VERSION_MAJOR,
@@ -249,12 +270,27 @@ static tp_device_program *new_program(tp_device *device, const char *label,
     tp_device_program *program = TP_NEW(tp_device_program);
     if (!program) return NULL;
     atomic_init(&program->references, 2);
-    atomic_init(&program->was_used, false);
     program->state = TP_PROGRAM_BUILDING;
     program->device = device;
     memcpy(program->key, key, TP_SHA256_BYTES);
     snprintf(program->label, sizeof program->label, "%s", label ? label : "?");
     return program;
+}
+
+bool tp_device_program_store(tp_device *device, const char *label,
+                             const uint8_t key[TP_SHA256_BYTES], const char *source,
+                             const char *options)
+{
+    tp_program_cache_counts before, after;
+    tp_device_program *program = new_program(device, label, key);
+    if (!program) return false;
+    tp_program_cache_get_counts(device->options.cache, &before);
+    const tpucl_status status = compile(program, source, options);
+    if (status == TPUCL_OK) tp_device_program_save(program);
+    tp_program_cache_get_counts(device->options.cache, &after);
+    atomic_store(&program->references, 1); /* nobody's list has it */
+    tp_device_program_drop(program);
+    return after.stores > before.stores;
 }
 
 static tpucl_status build(tp_device *device, const tp_device_program_source *request,
@@ -263,7 +299,7 @@ static tpucl_status build(tp_device *device, const tp_device_program_source *req
 {
     tp_build_state *state = device->build;
     uint8_t key[TP_SHA256_BYTES];
-    make_key(device, request->source, options, key);
+    tp_device_program_key(device, request->source, options, key);
 
     tp_mutex_lock(&state->mutex);
     tp_device_program *program = wait_for_ready(state, key);
@@ -299,6 +335,16 @@ static tpucl_status build(tp_device *device, const tp_device_program_source *req
     return TPUCL_OK;
 }
 
+char *tp_device_program_options(const tp_device *device, const char *extra)
+{
+    if (!extra) extra = "";
+    const size_t room = strlen(device->build_options) + strlen(extra) + 2;
+    char *options = tp_alloc(room);
+    if (options)
+        snprintf(options, room, "%s%s%s", device->build_options, extra[0] ? " " : "", extra);
+    return options;
+}
+
 tpucl_status tp_device_program_build_timed(tp_device *device,
                                            const tp_device_program_source *request,
                                            tp_device_program **out_program, double *out_seconds,
@@ -306,11 +352,8 @@ tpucl_status tp_device_program_build_timed(tp_device *device,
 {
     *out_program = NULL;
     const uint64_t start_ns = tp_clock_now_ns();
-    const char *extra = request->options ? request->options : "";
-    const size_t room = strlen(device->build_options) + strlen(extra) + 2;
-    char *options = tp_alloc(room);
+    char *options = tp_device_program_options(device, request->options);
     if (!options) return TPUCL_OUT_OF_MEMORY;
-    snprintf(options, room, "%s%s%s", device->build_options, extra[0] ? " " : "", extra);
     const tpucl_status status = build(device, request, options, out_program, out_was_cached);
     tp_free(options);
     if (status == TPUCL_OK) tp_device_retain(device);

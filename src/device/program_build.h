@@ -47,19 +47,21 @@ tpucl_status tp_device_program_build_many(tp_device *device,
                                           uint32_t threads, tp_build_callback callback, void *user,
                                           tp_device_program **out_programs);
 
+/* Where programs can be compiled in processes of their own (PoCL: tpucl-compiler), does that for all that are new,
+ * so that they come from the disk cache when they are built; the callback comes for those, from this thread.
+ * Elsewhere, and for what does not compile, nothing happens. */
+void tp_device_programs_prepare(tp_device *device, const tp_device_program_source *sources,
+                                uint32_t count, tp_build_callback callback, void *user);
+
 /* How long building took on this device so far, and how often it was avoided. */
 typedef struct tp_build_stats {
     uint32_t from_source, from_disk, from_memory;
-    double source_seconds, disk_seconds;
+    uint32_t apart; /* by processes of their own; from_disk counts them again */
+    double source_seconds, disk_seconds, apart_seconds; /* of all threads, of all processes */
 } tp_build_stats;
 void tp_device_get_build_stats(const tp_device *device, tp_build_stats *out_stats);
 
 /* Drops the memory cache's references. */
 void tp_device_forget_programs(tp_device *device);
-
-/* Waits for all lanes, then stores the binaries of programs that were built from source and used, where the
- * driver has them complete only then (PoCL: 0.3 s each). Closing a device does this; no other device of the
- * same driver should be at work meanwhile. */
-void tp_device_save_programs(tp_device *device);
 
 #endif

@@ -182,6 +182,14 @@ void tp_program_cache_reject(tp_program_cache *cache, const uint8_t key[32])
     count(cache, &cache->counts.rejected);
 }
 
+bool tp_program_cache_has(const tp_program_cache *cache, const uint8_t key[32])
+{
+    char *path = path_of(cache, key);
+    const bool has = path && tp_file_exists(path);
+    tp_free(path);
+    return has;
+}
+
 static tpucl_status load_file(tp_program_cache *cache, const char *path, const uint8_t key[32],
                               void **out_data, size_t *out_bytes)
 {

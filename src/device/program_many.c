@@ -21,6 +21,7 @@ typedef struct many {
 
     tp_mutex mutex; /* guards what follows, and keeps callbacks apart */
     uint32_t done, failed_index;
+    bool *is_reported; /* [count]: by tp_device_compile_apart, NULL: none */
     tpucl_error failure;
 } many;
 
@@ -38,6 +39,10 @@ static void note_failure(many *job, uint32_t index)
 static void note_success(many *job, uint32_t index, double seconds, bool was_cached)
 {
     tp_mutex_lock(&job->mutex);
+    if (job->is_reported && job->is_reported[index]) {
+        tp_mutex_unlock(&job->mutex);
+        return;
+    }
     job->done++;
     const tp_build_progress progress = {.done = job->done,
                                         .total = job->count,
@@ -103,7 +108,11 @@ tpucl_status tp_device_program_build_many(tp_device *device,
     atomic_init(&job.next, 0);
     atomic_init(&job.has_failed, false);
     TP_TRY(tp_mutex_init(&job.mutex));
+    job.is_reported = TP_NEW_ARRAY(bool, count);
+    if (job.is_reported)
+        job.done = tp_device_compile_apart(device, sources, count, callback, user, job.is_reported);
     run_threads(&job, thread_count(device, threads, count));
+    tp_free(job.is_reported);
     tp_mutex_deinit(&job.mutex);
     if (!atomic_load(&job.has_failed)) return TPUCL_OK;
     for (uint32_t i = 0; i < count; i++) {

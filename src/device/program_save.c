@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Storing binaries. With TP_QUIRK_LATE_BINARIES (PoCL) a binary is complete only after the first
- * launches, and asking for it costs as much as compiling again (measured: 0.3 s per program),
- * because the driver compiles a variant for unknown work sizes too. While it does, PoCL 3.1 mixes
- * that variant up with those of kernels that are running, and its assertion on the reference count
- * of a loaded kernel ends the process. So binaries are asked for when nothing is in flight: when a
- * device is closed, or when tp_device_save_programs says so. */
+ * Storing binaries, right after a program was built and before any of its kernels runs. Asking PoCL for a binary
+ * compiles its kernels to the end, for any work size; cl_api.c tells it to run these kernels, too, instead of
+ * compiling one for each work size at its first launch. Asking later is dangerous: PoCL 3.1 mixes the kernels of
+ * the binary up with those that are running, and its assertion on a reference count ends the process. */
 #include "device/build_state.h"
 
 #include "core/alloc.h"
@@ -36,34 +34,4 @@ void tp_device_program_save(tp_device_program *program)
         TP_LOG_WARNING("device", "the driver gives no binary of '%s' (%s)", program->label,
                        tp_cl_error_name(code));
     tp_free(binary);
-}
-
-/* With the mutex held: the next program whose binary is complete, no longer marked, with a reference; or
- * NULL. */
-static tp_device_program *take_pending(tp_build_state *state)
-{
-    for (tp_device_program *program = state->programs; program; program = program->next) {
-        if (!program->needs_saving || !atomic_load(&program->was_used)) continue;
-        program->needs_saving = false;
-        atomic_fetch_add(&program->references, 1);
-        return program;
-    }
-    return NULL;
-}
-
-void tp_device_save_programs(tp_device *device)
-{
-    tp_build_state *state = device->build;
-    tpucl_error record;
-    tp_error_capture(&record);
-    tpucl_status status = tp_device_finish(device);
-    while (status == TPUCL_OK) { /* a device that failed has nothing worth storing */
-        tp_mutex_lock(&state->mutex);
-        tp_device_program *program = take_pending(state);
-        tp_mutex_unlock(&state->mutex);
-        if (!program) break;
-        tp_device_program_save(program);
-        tp_device_program_drop(program);
-    }
-    tp_error_restore(&record);
 }

@@ -18,10 +18,10 @@ typedef struct quirk_row {
 
 static const quirk_row rows[] = {
     {.platform = "Portable Computing Language",
-     .effects = TP_QUIRK_LATE_BINARIES,
-     .reason =
-         "compiles work-groups at first launch, so binaries are stored when the device is closed",
-     .source = "measured with PoCL 3.1, see device/program_save.c"},
+     .effects = TP_QUIRK_ONE_COMPILER,
+     .reason = "compiles for one thread of a process at a time",
+     .source =
+         "PoCL 3.1: pocl_llvm_codegen_lock and pocl_dlhandle_lock in lib/CL/devices/common.c"},
     {.platform = "Portable Computing Language",
      .name = "basic",
      .effects = TP_QUIRK_NO_SUB_DEVICES,

@@ -16,8 +16,8 @@ typedef enum tp_quirk_effect {
     TP_QUIRK_NO_BINARIES = 1 << 3, /* program binaries are not to be trusted: build from source */
     TP_QUIRK_NO_SUB_DEVICES = 1 << 4, /* reports that it can be split but cannot */
     TP_QUIRK_SERIAL_BUILDS = 1 << 5,  /* the compiler is not thread-safe */
-    TP_QUIRK_LATE_BINARIES = 1 << 6, /* compiles at first launch: binaries are complete only then */
-    TP_QUIRK_FMA_IS_FAST = 1 << 7    /* though the driver does not say so */
+    TP_QUIRK_ONE_COMPILER = 1 << 6,   /* compiles for one thread of a process at a time */
+    TP_QUIRK_FMA_IS_FAST = 1 << 7     /* though the driver does not say so */
 } tp_quirk_effect;
 
 typedef struct tp_quirks {

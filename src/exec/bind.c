@@ -130,8 +130,8 @@ static tpucl_status collect_sources(const tp_program *program, tp_arena *arena,
         int32_t found = -1;
         for (int32_t k = 0; k < i && found < 0; k++) {
             const tp_launch *other = &program->launches[k];
-            if (other->kind == TP_LAUNCH_KERNEL && strcmp(other->source, launch->source) == 0 &&
-                strcmp(other->options, launch->options) == 0)
+            if (other->kind == TP_LAUNCH_KERNEL && strcmp(other->options, launch->options) == 0 &&
+                (other->source == launch->source || strcmp(other->source, launch->source) == 0))
                 found = of_launch[k];
         }
         if (found < 0) {

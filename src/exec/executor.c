@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "core/alloc.h"
+#include "core/clock.h"
 
 enum { DEFAULT_INFEED_DEPTH = 3, DEFAULT_RESULTS_DEPTH = 64 };
 
@@ -228,6 +229,7 @@ static tpucl_status check_groups(const tp_loaded *loaded)
 static tpucl_status load(tp_loaded *loaded, tp_build_callback callback, void *user)
 {
     tp_executor *executor = loaded->executor;
+    const uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(check_groups(loaded));
     TP_TRY(allocate_tables(loaded));
     for (int32_t i = 0; i < loaded->programs[0]->variable_count; i++)
@@ -236,6 +238,7 @@ static tpucl_status load(tp_loaded *loaded, tp_build_callback callback, void *us
     TP_TRY(tp_memory_allocate(loaded));
     TP_TRY(plan_trees(loaded));
     TP_TRY(allocate_sums(loaded));
+    loaded->memory_seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
     return tp_bind(loaded, callback, user);
 }
 
@@ -317,7 +320,8 @@ void tp_loaded_get_info(const tp_loaded *loaded, tp_loaded_info *out_info)
     const tp_program *program = loaded->programs[0];
     *out_info = (tp_loaded_info){.wave_cores = loaded->devices[0].wave_cores,
                                  .variable_bytes = tp_variables_bytes(loaded->executor->variables),
-                                 .input_bytes = program->input_bytes};
+                                 .input_bytes = program->input_bytes,
+                                 .memory_seconds = loaded->memory_seconds};
     for (int32_t i = 0; i < program->core_slab_segments; i++)
         out_info->core_bytes += program->core_bytes[i];
     for (int32_t i = 0; i < program->replicated_slab_segments; i++)

@@ -65,7 +65,8 @@ uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *p
 typedef struct tp_loaded_info {
     int32_t wave_cores; /* on device 0 */
     uint64_t core_bytes, replicated_bytes, variable_bytes,
-        input_bytes; /* of one core / device / record */
+        input_bytes;       /* of one core / device / record */
+    double memory_seconds; /* loading took for slabs, variables and their first values */
 } tp_loaded_info;
 void tp_loaded_get_info(const tp_loaded *loaded, tp_loaded_info *out_info);
 

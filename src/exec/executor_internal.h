@@ -107,6 +107,7 @@ struct tp_loaded {
     int32_t exchange_count;
     uint64_t most_sum_elems; /* of the largest cross-core sum */
     tp_loaded_times times;
+    double memory_seconds;
     bool is_measured;
 };
 

@@ -160,6 +160,41 @@ static const char *knobs(const tp_mxu_builder *builder, const tp_mxu_tile *t)
         t->rows, t->vector_width, t->vectors, t->panel_by_row, t->panel_is_packed, t->b_is_packed);
 }
 
+/* An input gradient's B, w[ky][kx][ci][co] with k = (ky, kx, co) and n = ci, has strides when there is one tap. */
+static bool is_one_tap(const tp_mxu_problem *problem)
+{
+    return problem->kind == TP_MXU_CONV_INPUT_GRAD &&
+           problem->conv.kernel_h * problem->conv.kernel_w == 1 &&
+           tp_mxu_groups(&problem->conv) == 1;
+}
+
+/* Packing reads B alone, by its strides or, in an input gradient of several taps, by the channels: whatever else the
+ * product is, its program is the same, and is compiled once. */
+static const char *pack_b_options(const tp_mxu_builder *builder)
+{
+    tp_mxu_problem problem = *builder->problem;
+    tp_mxu_builder plain = *builder;
+    plain.problem = &problem;
+    problem.a.dtype = TP_BF16;
+    if (problem.kind == TP_MXU_CONV_INPUT_GRAD && !is_one_tap(&problem))
+        problem.conv = (tp_mxu_conv){.in_h = 1,
+                                     .in_w = 1,
+                                     .in_c = problem.conv.in_c,
+                                     .out_h = 1,
+                                     .out_w = 1,
+                                     .out_c = problem.conv.out_c,
+                                     .kernel_h = 1,
+                                     .kernel_w = 1,
+                                     .stride_h = 1,
+                                     .stride_w = 1,
+                                     .dilation_h = 1,
+                                     .dilation_w = 1,
+                                     .groups = problem.conv.groups};
+    else
+        problem.kind = TP_MXU_DOT;
+    return tp_mxu_options(&plain, false);
+}
+
 tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool in_pairs,
                            int32_t *out_tensor)
 {
@@ -198,9 +233,9 @@ tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool i
     tp_mxu_arg_u32(&args, problem->batch);
     tp_mxu_arg_u32(&args, grid_z);
     tp_mxu_arg_u64(&args, b.stride_batch);
-    tp_mxu_arg_u64(&args, b.stride_outer);
-    tp_mxu_arg_u64(&args, b.stride_inner);
-    const char *common = tp_mxu_options(builder, false);
+    tp_mxu_arg_u64(&args, is_one_tap(problem) ? problem->conv.out_c : b.stride_outer);
+    tp_mxu_arg_u64(&args, is_one_tap(problem) ? 1 : b.stride_inner);
+    const char *common = pack_b_options(builder);
     if (common == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = in_pairs ? "mxu_pack_pairs" : "mxu_pack_b",

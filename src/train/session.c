@@ -62,6 +62,14 @@ static tpucl_status wait_for_data(const tp_session *session)
     return session->test_source ? tp_source_wait(session->test_source) : TPUCL_OK;
 }
 
+double tp_session_lap(tp_session *session)
+{
+    const uint64_t now_ns = tp_clock_now_ns();
+    const double seconds = 1e-9 * (double)(now_ns - session->lap_ns);
+    session->lap_ns = now_ns;
+    return seconds;
+}
+
 /* What can be wrong in files and configuration comes before anything is opened or allocated. */
 static tpucl_status create(tp_session *session)
 {
@@ -69,8 +77,10 @@ static tpucl_status create(tp_session *session)
     TP_TRY(tp_config_resolve(session->config, session->topology));
     TP_TRY(tp_session_open_data(session));
     TP_TRY(count_steps(session));
+    session->startup.data = tp_session_lap(session);
     TP_TRY(tp_session_build_model(session));
     TP_TRY(tp_session_build_train(session));
+    session->startup.model = tp_session_lap(session);
     if (session->options.plan_only) return wait_for_data(session);
     if (tp_session_is_reference(session)) {
         TP_TRY(wait_for_data(session));
@@ -78,8 +88,11 @@ static tpucl_status create(tp_session *session)
     }
     TP_TRY(open_devices(session));
     TP_TRY(open_executor(session));
+    session->startup.devices = tp_session_lap(session);
     TP_TRY(tp_session_load(session, &session->train));
-    return wait_for_data(session);
+    TP_TRY(wait_for_data(session));
+    session->startup.data += tp_session_lap(session);
+    return TPUCL_OK;
 }
 
 tpucl_status tp_session_create(const tp_session_options *options, tp_session **out_session)
@@ -98,7 +111,7 @@ tpucl_status tp_session_create(const tp_session_options *options, tp_session **o
     session->options = *options;
     session->config = options->config;
     session->train_source = options->source;
-    session->created_ns = tp_clock_now_ns();
+    session->created_ns = session->lap_ns = tp_clock_now_ns();
     atomic_init(&session->is_stopped, false);
     status = create(session);
     if (status != TPUCL_OK) {
@@ -204,4 +217,9 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
     out_info->flops_per_core_step = session->train.programs[0]->flops_per_core;
     out_info->peak_core_bytes = session->train.programs[0]->peak_core_bytes;
     tp_loaded_get_info(session->train.loaded, &out_info->memory);
+    tp_build_stats builds;
+    tp_device_get_build_stats(session->map->devices[0], &builds);
+    out_info->startup = session->startup;
+    out_info->startup.compiled = builds.from_source + builds.apart;
+    out_info->startup.from_disk = builds.from_disk;
 }

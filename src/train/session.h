@@ -65,6 +65,21 @@ tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core
  * even 1 does. TPUCL_UNSUPPORTED when the topology does not say how much HBM a core has. */
 tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_per_core_batch);
 
+/* Where the time until the end of the first step went, in its order: seconds that add up to first_step_seconds. */
+typedef struct tp_startup {
+    double data;    /* configuration resolved, data sets opened, as far as it is waited for */
+    double model;   /* layers and the graph of a step */
+    double devices; /* the driver, contexts */
+    double verify;  /* kernels that had to prove themselves on this device */
+    double compile; /* from the graph to a program */
+    double memory;  /* slabs, variables and their first values */
+    double kernels; /* programs built or loaded, kernels and their arguments */
+    double
+        first_step; /* the first batch and what it takes to train on it, and what the caller did before */
+    /* programs of kernels, those of verification included */
+    uint32_t compiled, from_disk;
+} tp_startup;
+
 typedef struct tp_session_info {
     int64_t train_examples, test_examples; /* test 0: there is no test part */
     int64_t steps, steps_per_epoch, epochs;
@@ -72,6 +87,7 @@ typedef struct tp_session_info {
     double flops_per_core_step;
     double build_seconds;      /* compiling and building kernels, in all */
     double first_step_seconds; /* from tp_session_create to the end of the first step; 0 before */
+    tp_startup startup;        /* of the first device, where programs are counted */
     tp_loaded_info memory;
     uint64_t peak_core_bytes;
 } tp_session_info;

@@ -167,12 +167,13 @@ tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_pe
 }
 
 /* The first use of a device verifies kernels, which takes a while: shown like the building of programs. */
-static void report_verdict(void *user, const char *variant, const char *problem_class)
+static void report_verdict(void *user, const char *variant, const char *problem_class,
+                           uint32_t done, uint32_t total)
 {
     const tp_session *session = user;
     char label[96];
-    snprintf(label, sizeof label, "verifying %s (%s) on this device", variant, problem_class);
-    const tp_build_progress progress = {.label = label};
+    snprintf(label, sizeof label, "verification of %s (%s) on this device", variant, problem_class);
+    const tp_build_progress progress = {.done = done, .total = total, .label = label};
     session->options.build_progress(&progress, session->options.build_user);
 }
 
@@ -186,17 +187,31 @@ static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *g
         .is_fast_math = session->config->math == TP_MATH_FAST,
         .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
         .progress = session->options.build_progress ? report_verdict : NULL,
-        .user = session};
+        .user = session,
+        .inout_verify_seconds = &session->verify_seconds};
     return tp_compile_for_devices(graph->graph, session->map, &options, graph->programs);
+}
+
+/* What came before the first step; of one load, the training's. */
+static void note_startup(tp_session *session, const tp_loaded *loaded, double compile_seconds)
+{
+    tp_loaded_info info;
+    tp_loaded_get_info(loaded, &info);
+    session->startup.verify = session->verify_seconds;
+    session->startup.compile = compile_seconds - session->verify_seconds;
+    session->startup.memory = info.memory_seconds;
+    session->startup.kernels = tp_session_lap(session) - info.memory_seconds;
 }
 
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph)
 {
     uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(compile_for_devices(session, graph));
+    const double compile_seconds = graph == &session->train ? tp_session_lap(session) : 0;
     TP_TRY(tp_executor_load(session->executor, (const tp_program *const *)graph->programs,
                             session->options.build_progress, session->options.build_user,
                             &graph->loaded));
+    if (graph == &session->train) note_startup(session, graph->loaded, compile_seconds);
     session->build_seconds += 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
     return TPUCL_OK;
 }

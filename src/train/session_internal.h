@@ -82,8 +82,9 @@ struct tp_session {
     tp_pipeline *pipeline; /* of the training that is going on */
     tp_session_epoch_list epochs;
     tp_breakdown breakdown;
-    uint64_t created_ns;
-    double build_seconds, first_step_seconds;
+    uint64_t created_ns, lap_ns;
+    tp_startup startup;
+    double build_seconds, verify_seconds, first_step_seconds;
     atomic_bool is_stopped;
 };
 
@@ -108,6 +109,9 @@ bool tp_session_is_reference(const tp_session *session);
 tpucl_status tp_session_open_reference(tp_session *session);
 tpucl_status tp_session_train_reference(tp_session *session, const tp_session_callbacks *callbacks);
 tpucl_status tp_session_reference_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
+
+/* Seconds since the last call, or since the session was made. */
+double tp_session_lap(tp_session *session);
 
 /* From 1: the epoch that the step with this number, also from 1, belongs to. */
 static inline int64_t tp_session_epoch_of(const tp_session *session, int64_t step)

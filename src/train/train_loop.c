@@ -83,7 +83,8 @@ static tpucl_status submit_batch(loop *l, const tp_batch *batch)
     l->total_examples += batch->valid;
     if (session->steps_done++ == 0) {
         TP_TRY(read_up_to(l, 1));
-        session->first_step_seconds = 1e-9 * (double)(tp_clock_now_ns() - session->created_ns);
+        session->startup.first_step = tp_session_lap(session);
+        session->first_step_seconds = 1e-9 * (double)(session->lap_ns - session->created_ns);
         measure_from_now(l);
     }
     return TPUCL_OK;

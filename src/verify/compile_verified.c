@@ -54,6 +54,8 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
         status = compile_with(graph, device, options, &allow, out_program);
     }
     tp_mxu_records_close(records);
+    if (options->inout_verify_seconds)
+        *options->inout_verify_seconds += tp_verdicts_seconds(verdicts);
     tp_verdicts_close(verdicts);
     return status;
 }

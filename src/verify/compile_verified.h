@@ -17,6 +17,7 @@ typedef struct tp_compile_verified_options {
     const char *cache_folder; /* for verdicts; NULL: not kept */
     tp_verdicts_progress progress; /* may be NULL */
     void *user;
+    double *inout_verify_seconds; /* NULL, or what verdicts took is added to it */
 } tp_compile_verified_options;
 
 /* TPUCL_NOT_EXACT names the first check that the device failed. */

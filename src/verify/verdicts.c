@@ -7,6 +7,7 @@
 #include <tpucl/version.h>
 #include "core/alloc.h"
 #include "core/array.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "core/json.h"
@@ -19,6 +20,7 @@
 #include "tune/neighbour.h"
 #include "verify/check.h"
 #include "verify/graph_cases.h"
+#include "verify/prepare.h"
 
 enum { FORMAT = 1, MAX_FILE_BYTES = 1 << 20, KEY_BYTES = 96 };
 
@@ -35,6 +37,7 @@ struct tp_verdicts {
     void *user;
     verdict_array all;
     char *path;
+    uint64_t spent_ns;
 };
 
 static const char *kind_name(tp_mxu_kind kind)
@@ -136,6 +139,7 @@ static tpucl_status write_file(const tp_verdicts *verdicts)
 tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts_progress progress,
                               void *user, tp_verdicts **out_verdicts)
 {
+    const uint64_t begin_ns = tp_clock_now_ns();
     tp_verdicts *verdicts = TP_NEW(tp_verdicts);
     if (!verdicts) return TPUCL_OUT_OF_MEMORY;
     *verdicts = (tp_verdicts){.device = device, .progress = progress, .user = user};
@@ -162,8 +166,14 @@ tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts
         }
     }
     tp_error_clear();
+    verdicts->spent_ns = tp_clock_now_ns() - begin_ns;
     *out_verdicts = verdicts;
     return TPUCL_OK;
+}
+
+double tp_verdicts_seconds(const tp_verdicts *verdicts)
+{
+    return 1e-9 * (double)verdicts->spent_ns;
 }
 
 void tp_verdicts_close(tp_verdicts *verdicts)
@@ -174,6 +184,62 @@ void tp_verdicts_close(tp_verdicts *verdicts)
     tp_free(verdicts);
 }
 
+/* ---- progress ---- */
+
+typedef struct announced {
+    const tp_verdicts *verdicts;
+    const char *variant, *problem_class;
+} announced;
+
+static void announce(const announced *a, uint32_t done, uint32_t total)
+{
+    const tp_verdicts *verdicts = a->verdicts;
+    if (verdicts->progress)
+        verdicts->progress(verdicts->user, a->variant, a->problem_class, done, total);
+}
+
+static void on_built(const tp_build_progress *progress, void *user)
+{
+    announce(user, progress->done, progress->total);
+}
+
+/* ---- products ---- */
+
+static bool is_of_class(const tp_mxu_case *row, const tp_mxu_problem *problem)
+{
+    return row->kind == problem->kind && row->precision == problem->precision && !row->is_long;
+}
+
+/* Plans as tp_mxu_check does. */
+static void add_case(tp_prepare *prepare, const tp_device_caps *caps, const char *variant,
+                     const tp_mxu_case *row)
+{
+    const tp_mxu_allow allow = {.forced = variant};
+    tp_arena *arena = NULL;
+    tp_mxu_problem problem;
+    tp_mxu_plan plan;
+    if (tp_arena_create(0, &arena) == TPUCL_OK &&
+        tp_mxu_case_problem(row, arena, &problem) == TPUCL_OK &&
+        tp_mxu_plan_create(&problem, caps, &allow, 3, arena, &plan) == TPUCL_OK)
+        tp_prepare_add_launches(prepare, plan.launches, plan.launch_count);
+    tp_error_clear();
+    tp_arena_destroy(arena);
+}
+
+static void prepare_class(const tp_verdicts *verdicts, const char *variant,
+                          const tp_mxu_problem *problem)
+{
+    announced what = {verdicts, variant, kind_name(problem->kind)};
+    size_t count = 0;
+    const tp_mxu_case *cases = tp_mxu_cases(&count);
+    announce(&what, 0, 0);
+    tp_prepare *prepare = tp_prepare_begin(verdicts->device);
+    for (size_t i = 0; i < count; i++)
+        if (is_of_class(&cases[i], problem))
+            add_case(prepare, tp_device_get_caps(verdicts->device), variant, &cases[i]);
+    tp_prepare_end(prepare, on_built, &what);
+}
+
 /* Runs the class's cases until one fails. A variant that took none of them is not proven. */
 static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_mxu_problem *problem,
                           verdict *out)
@@ -181,9 +247,7 @@ static tpucl_status judge(tp_verdicts *verdicts, const char *variant, const tp_m
     size_t count = 0, passed = 0;
     const tp_mxu_case *cases = tp_mxu_cases(&count);
     for (size_t i = 0; i < count; i++) {
-        if (cases[i].kind != problem->kind || cases[i].precision != problem->precision ||
-            cases[i].is_long)
-            continue;
+        if (!is_of_class(&cases[i], problem)) continue;
         tp_check_outcome outcome;
         TP_TRY(tp_check_mxu_case(verdicts->device, variant, &cases[i], &outcome));
         passed += outcome.status == TP_CHECK_PASSED;
@@ -282,9 +346,11 @@ static bool is_class_allowed(tp_verdicts *verdicts, const char *variant,
     class_key(variant, problem, entry.key);
     const verdict *known = find(verdicts, entry.key);
     if (known) return known->is_allowed;
-    if (verdicts->progress) verdicts->progress(verdicts->user, variant, kind_name(problem->kind));
-    if (judge(verdicts, variant, problem, &entry) != TPUCL_OK)
-        return false; /* no memory: the plan will say so itself */
+    const uint64_t begin_ns = tp_clock_now_ns();
+    prepare_class(verdicts, variant, problem);
+    const tpucl_status status = judge(verdicts, variant, problem, &entry);
+    verdicts->spent_ns += tp_clock_now_ns() - begin_ns;
+    if (status != TPUCL_OK) return false; /* no memory: the plan will say so itself */
     if (!entry.is_allowed)
         TP_LOG_WARNING("verify", "%s is not used on '%s': %s", variant,
                        tp_device_label(verdicts->device), entry.text);
@@ -339,6 +405,23 @@ static bool is_wanted(const tp_graph_case *candidate, const tp_graph *graph, sub
     return has_ops(graph, about) && graph->update_count == 0;
 }
 
+static void prepare_cases(const tp_verdicts *verdicts, subject about, const char *key)
+{
+    announced what = {verdicts, key, "kernels"};
+    size_t count = 0;
+    const tp_graph_case *cases = tp_graph_cases(&count);
+    announce(&what, 0, 0);
+    tp_prepare *prepare = tp_prepare_begin(verdicts->device);
+    for (size_t i = 0; i < count; i++) {
+        tp_graph *graph = NULL;
+        if (cases[i].build(&graph) == TPUCL_OK && is_wanted(&cases[i], graph, about))
+            tp_prepare_add_graph(prepare, graph);
+        tp_graph_destroy(graph);
+    }
+    tp_error_clear();
+    tp_prepare_end(prepare, on_built, &what);
+}
+
 static tpucl_status judge_cases(tp_verdicts *verdicts, subject about, verdict *out)
 {
     size_t count = 0;
@@ -374,7 +457,7 @@ static tpucl_status need(tp_verdicts *verdicts, const char *key, subject about)
     snprintf(entry.key, sizeof entry.key, "%s", key);
     const verdict *known = find(verdicts, entry.key);
     if (!known) {
-        if (verdicts->progress) verdicts->progress(verdicts->user, entry.key, "kernels");
+        prepare_cases(verdicts, about, entry.key);
         TP_TRY(judge_cases(verdicts, about, &entry));
         keep(verdicts, &entry);
         known = &entry;
@@ -470,7 +553,7 @@ static tpucl_status need_external(tp_verdicts *verdicts, const tp_graph *graph, 
     TP_TRY_GOTO(status, external_key(alone, entry.key), done);
     const verdict *known = find(verdicts, entry.key);
     if (!known) {
-        if (verdicts->progress) verdicts->progress(verdicts->user, name, "kernels");
+        announce(&(announced){verdicts, name, "kernels"}, 0, 0);
         TP_TRY_GOTO(status, judge_external(verdicts, alone, &entry), done);
         keep(verdicts, &entry);
         known = &entry;
@@ -485,7 +568,7 @@ done:
     return status;
 }
 
-tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph)
+static tpucl_status need_all(tp_verdicts *verdicts, const tp_graph *graph)
 {
     TP_TRY(need(verdicts, "generated", GENERATED));
     if (has_ops(graph, MEMORY)) TP_TRY(need(verdicts, "memory", MEMORY));
@@ -493,6 +576,14 @@ tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph
     for (tp_node_id id = 0; id < graph->node_count; id++)
         if (tp_graph_node(graph, id)->def->external) TP_TRY(need_external(verdicts, graph, id));
     return TPUCL_OK;
+}
+
+tpucl_status tp_verdicts_need_exact(tp_verdicts *verdicts, const tp_graph *graph)
+{
+    const uint64_t begin_ns = tp_clock_now_ns();
+    const tpucl_status status = need_all(verdicts, graph);
+    verdicts->spent_ns += tp_clock_now_ns() - begin_ns;
+    return status;
 }
 
 tp_mxu_allow tp_verdicts_allow(tp_verdicts *verdicts)

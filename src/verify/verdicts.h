@@ -27,8 +27,10 @@
 
 typedef struct tp_verdicts tp_verdicts;
 
-/* Called before a verdict is looked for on the device: the first use of a device takes a while. */
-typedef void (*tp_verdicts_progress)(void *user, const char *variant, const char *problem_class);
+/* Called before a verdict is looked for on the device, and for each program that is compiled for it: the first use of
+ * a device takes a while. `total` 0: not known yet. */
+typedef void (*tp_verdicts_progress)(void *user, const char *variant, const char *problem_class,
+                                     uint32_t done, uint32_t total);
 
 /* `folder`: of the cache; NULL: verdicts are not kept. */
 tpucl_status tp_verdicts_open(tp_device *device, const char *folder, tp_verdicts_progress progress,
@@ -53,6 +55,9 @@ typedef enum tp_verdict_known {
 tpucl_status tp_verdicts_look_up(tp_verdicts *verdicts, const char *variant,
                                  const tp_mxu_problem *problem, const tp_mxu_choice *choice,
                                  tp_verdict_known *out_known);
+
+/* What looking for verdicts has taken since they were opened; reading the kept ones counts. */
+double tp_verdicts_seconds(const tp_verdicts *verdicts);
 
 /* TPUCL_NOT_EXACT, with the check that failed, when the device's generated kernels do not reproduce the
  * reference: the quick cases of verify/graph_cases.h and, where `graph` has memory ops, those with such ops;

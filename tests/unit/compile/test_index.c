@@ -87,6 +87,24 @@ Test(index, quotient_and_remainder_join_again)
     end(&f);
 }
 
+/* Rows of an image that a product counts by: image, line and column of a pixel, put together again. */
+Test(index, quotients_of_quotients_join_again)
+{
+    fixture f = begin();
+    const tp_ix i = tp_ix_add_var(f.c, 5 * 6 * 7, NULL);
+    const tp_ix image = tp_ix_div(f.c, i, 42), line = tp_ix_mod(f.c, tp_ix_div(f.c, i, 7), 6);
+    const tp_ix lines = tp_ix_add(f.c, tp_ix_scale(f.c, image, 6), line);
+    cr_assert_eq(lines, tp_ix_div(f.c, i, 7));
+    const tp_ix column = tp_ix_mod(f.c, i, 7);
+    const tp_ix outer =
+        tp_ix_add(f.c, tp_ix_scale(f.c, image, 42 * 16), tp_ix_scale(f.c, line, 7 * 16));
+    cr_assert_eq(tp_ix_add(f.c, outer, tp_ix_scale(f.c, column, 16)), tp_ix_scale(f.c, i, 16));
+    /* Another divisor, or another distance of images, and they stay apart. */
+    expect_text(&f, tp_ix_add(f.c, tp_ix_scale(f.c, image, 5), line),
+                "(5 * (i / 42) + ((i / 7) % 6))");
+    end(&f);
+}
+
 Test(index, quotients_and_remainders_nest)
 {
     fixture f = begin();

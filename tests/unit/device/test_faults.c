@@ -81,7 +81,6 @@ static tpucl_status use(tp_device *device)
     TP_TRY_GOTO(status,
                 compute(device, programs[0], tp_slab_segment(slab, 0), tp_slab_segment(slab, 1)),
                 done);
-    tp_device_save_programs(device);
 done:
     for (int i = 0; i < 2; i++)
         tp_device_program_release(programs[i]);

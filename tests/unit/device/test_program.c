@@ -91,7 +91,7 @@ Test(program, equal_sources_are_one_program)
 }
 
 /* Builds, launches, checks the result, closes; what was stored by the end. */
-static tp_build_stats run_with_cache(bool saves)
+static tp_build_stats run_with_cache(void)
 {
     const tp_device_options options = {.cache = cache};
     tp_device *device = open_default(&options);
@@ -108,7 +108,6 @@ static tp_build_stats run_with_cache(bool saves)
     ASSERT_OK(tp_buffer_read(cells, 0, values, sizeof values));
     for (int i = 0; i < 64; i++)
         cr_assert_eq(values[i], 1);
-    if (saves) tp_device_save_programs(device);
     const tp_build_stats result = stats(device);
     tp_device_kernel_destroy(kernel);
     tp_device_program_release(program);
@@ -122,9 +121,9 @@ Test(program, disk_cache_serves_the_second_start)
 {
     if (has_quirk(TP_QUIRK_NO_BINARIES)) cr_skip_test("binaries of this device are not kept");
     open_cache();
-    cr_assert_eq(run_with_cache(true).from_source, 1);
+    cr_assert_eq(run_with_cache().from_source, 1);
     cr_assert_eq(counts().stores, 1);
-    const tp_build_stats warm = run_with_cache(true);
+    const tp_build_stats warm = run_with_cache();
     cr_assert_eq(warm.from_source, 0);
     cr_assert_eq(warm.from_disk, 1);
     cr_assert_eq(counts().stores, 1, "nothing new to store");
@@ -138,18 +137,18 @@ Test(program, disk_cache_misses_when_the_driver_changes)
     if (has_quirk(TP_QUIRK_NO_BINARIES)) cr_skip_test("binaries of this device are not kept");
     open_cache();
     fake_cl_install("");
-    cr_assert_eq(run_with_cache(true).from_source, 1);
+    cr_assert_eq(run_with_cache().from_source, 1);
     fake_cl_configure("driver=99.9");
-    cr_assert_eq(run_with_cache(true).from_source, 1);
+    cr_assert_eq(run_with_cache().from_source, 1);
     cr_assert_eq(counts().stores, 2);
     fake_cl_configure("");
-    cr_assert_eq(run_with_cache(false).from_disk, 1);
+    cr_assert_eq(run_with_cache().from_disk, 1);
     fake_cl_configure("refuse_binaries=1");
-    cr_assert_eq(run_with_cache(true).from_source, 1);
+    cr_assert_eq(run_with_cache().from_source, 1);
     cr_assert_eq(counts().rejected, 1);
     cr_assert_eq(counts().stores, 3);
     fake_cl_configure("");
-    cr_assert_eq(run_with_cache(true).from_disk, 1);
+    cr_assert_eq(run_with_cache().from_disk, 1);
     cr_assert_eq(fake_cl_living_objects(), 0);
     close_cache();
 }

@@ -39,12 +39,12 @@ Test(quirks, rows_add_up)
     cr_assert(strstr(quirks.reasons, "; "), "two reasons: %s", quirks.reasons);
 }
 
-Test(quirks, pocl_stores_binaries_late_and_basic_cannot_be_split)
+Test(quirks, pocl_has_one_compiler_and_basic_cannot_be_split)
 {
     const char *pocl = "Portable Computing Language";
-    cr_assert_eq(find(pocl, "pthread-skylake").effects, (unsigned)TP_QUIRK_LATE_BINARIES);
+    cr_assert_eq(find(pocl, "pthread-skylake").effects, (unsigned)TP_QUIRK_ONE_COMPILER);
     cr_assert_eq(find(pocl, "basic-skylake").effects,
-                 (unsigned)(TP_QUIRK_LATE_BINARIES | TP_QUIRK_NO_SUB_DEVICES));
+                 (unsigned)(TP_QUIRK_ONE_COMPILER | TP_QUIRK_NO_SUB_DEVICES));
 }
 
 Test(caps, extension_names_are_whole_words)

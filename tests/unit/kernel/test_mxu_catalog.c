@@ -143,6 +143,46 @@ Test(mxu_catalog, equal_packing_has_equal_keys)
     cr_assert_str_neq(plan.scratch[0].pack_key, key);
 }
 
+/* The launch that packs B in the plan for an input gradient of this filter and these channels. */
+static const tp_launch *packing_of(tp_mxu_kind kind, int64_t taps, int64_t side, int64_t in_c,
+                                   int64_t out_c)
+{
+    const int64_t pad = (taps - 1) / 2;
+    problem.kind = kind;
+    problem.conv =
+        (tp_mxu_conv){4, side, side, in_c, side, side, out_c, taps, taps, 1, 1, pad, pad, 1, 1, 1};
+    const int64_t pixels = 4 * side * side;
+    problem.m = pixels;
+    problem.n = kind == TP_MXU_CONV ? out_c : in_c;
+    problem.k = taps * taps * (kind == TP_MXU_CONV ? in_c : out_c);
+    problem.b.stride_outer = 1;
+    problem.b.stride_inner = problem.n;
+    create(&cpu, NULL);
+    cr_assert_str_eq(plan.launches[0].entry, "mxu_pack_b");
+    return &plan.launches[0];
+}
+
+static uint64_t u64_arg(const tp_launch *launch, int32_t index)
+{
+    cr_assert_eq(launch->args[index].kind, TP_ARG_U64);
+    return launch->args[index].u64;
+}
+
+Test(mxu_catalog, packings_that_read_alike_share_a_program)
+{
+    const char *forward = packing_of(TP_MXU_CONV, 3, 14, 64, 64)->options;
+    cr_assert_str_eq(packing_of(TP_MXU_CONV, 1, 28, 32, 128)->options, forward);
+    const char *gradient = packing_of(TP_MXU_CONV_INPUT_GRAD, 3, 14, 64, 64)->options;
+    cr_assert_str_eq(packing_of(TP_MXU_CONV_INPUT_GRAD, 5, 28, 64, 64)->options, gradient);
+    cr_assert_str_neq(packing_of(TP_MXU_CONV_INPUT_GRAD, 3, 14, 64, 32)->options, gradient);
+    /* One tap: w[ci][co] with k = co and n = ci is a strided array like any other. */
+    const tp_launch *one = packing_of(TP_MXU_CONV_INPUT_GRAD, 1, 14, 64, 96);
+    cr_assert_eq(u64_arg(one, 7), 96);
+    cr_assert_eq(u64_arg(one, 8), 1);
+    const char *options = one->options;
+    cr_assert_str_eq(packing_of(TP_MXU_CONV_INPUT_GRAD, 1, 28, 32, 128)->options, options);
+}
+
 Test(mxu_catalog, gpu_stages_through_local_memory)
 {
     create(&gpu, NULL);
