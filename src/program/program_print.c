@@ -143,12 +143,14 @@ static void print_segment(const tp_program *program, const tp_program_segment *s
     if (!segment->has_reduce) return;
     const tp_program_reduce *reduce = &segment->reduce;
     tp_str_builder_printf(out,
-                          "  reduce over cores: %" PRIu64 " f32, %" PRIu64
-                          " by launches, core %" PRId32 "+%" PRIu64 " to replicated %" PRId32
-                          "+%" PRIu64 "\n",
-                          reduce->elems, reduce->elems - reduce->core_elems,
-                          reduce->core_slab_segment, reduce->core_offset_bytes,
+                          "  reduce over cores: %" PRIu64 " f32, core %" PRId32 "+%" PRIu64
+                          " to replicated %" PRId32 "+%" PRIu64,
+                          reduce->core_elems, reduce->core_slab_segment, reduce->core_offset_bytes,
                           reduce->replicated_slab_segment, reduce->replicated_offset_bytes);
+    if (reduce->core_elems < reduce->elems)
+        tp_str_builder_printf(out, "; %" PRIu64 " f32 behind it by launches",
+                              reduce->elems - reduce->core_elems);
+    tp_str_append(out, "\n");
 }
 
 static void print_ports(const char *kind, const tp_program_port *ports, int32_t count,

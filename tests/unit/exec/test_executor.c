@@ -28,12 +28,33 @@ static const char source[] =
     "    TP_AT(g, core)[i] = value;\n"
     "    TP_AT(y, core)[i] = value;\n"
     "}\n"
-    "__kernel void update(TP_TENSOR(const float, few), TP_TENSOR(const float, sum),\n"
+    /* the sum over cores in the launch itself */
+    "__kernel void sum_few(TP_TENSOR(const float, x), TP_TENSOR(const float, w),\n"
+    "                      __global float *sum, ulong offset, uint is_result, uint cores,\n"
+    "                      uint core_base, uint core_step, uint step) {\n"
+    "    size_t i = get_global_id(0);\n"
+    "    float part[8];\n"
+    "    for (uint c = 0; c < cores; c++) {\n"
+    "        float id = (float)((core_base + c * core_step) * 3 + step);\n"
+    "        part[c] = TP_AT(x, c)[i] * TP_AT(w, c)[i];\n"
+    "        part[c] = part[c] + id * 0.37f;\n"
+    "    }\n"
+    "    for (uint d = 1; d < cores; d *= 2)\n"
+    "        for (uint left = 0; left + d < cores; left += 2 * d)\n"
+    "            part[left] += part[left + d];\n"
+    "    float s = part[0];\n"
+    "    if (is_result && fabs(s) < 0x1p-126f) s = copysign(0.0f, s);\n"
+    "    sum[offset + i] = s;\n"
+    "}\n"
+    "__kernel void update(TP_TENSOR(const float, few), TP_TENSOR(const float, more),\n"
+    "                     TP_TENSOR(const float, sum),\n"
     "                     TP_TENSOR(float, w), TP_TENSOR(float, r)) {\n"
     "    size_t i = get_global_id(0);\n"
     "    float scaled = TP_AT(sum, 0)[i] * 0.01f;\n"
     "    TP_AT(w, 0)[i] = TP_AT(w, 0)[i] - scaled;\n"
-    "    TP_AT(r, 0)[i] = i < FEW ? TP_AT(few, 0)[i] : TP_AT(sum, 0)[i];\n"
+    "    TP_AT(r, 0)[i] = TP_AT(sum, 0)[i];\n"
+    "    if (i < FEW) TP_AT(r, 0)[i] = TP_AT(few, 0)[i] == TP_AT(more, 0)[i] ? TP_AT(few, 0)[i]\n"
+    "                                                                        : NAN;\n"
     "}\n";
 
 static int32_t add_buffer(tp_program_builder *builder, const char *name, tp_space space,
@@ -69,11 +90,13 @@ static tp_program *make_program(void)
     int32_t y = add_buffer(builder, "y", TP_SPACE_OUTPUT, 0);
     int32_t few = add_buffer(builder, "few", TP_SPACE_REPLICATED, 0);
     int32_t sum = add_buffer(builder, "sum", TP_SPACE_REPLICATED, 256);
+    int32_t more = add_buffer(builder, "more", TP_SPACE_REPLICATED, 512);
     int32_t r = add_buffer(builder, "r", TP_SPACE_RESULT, 128);
     tp_program *draft = tp_program_builder_program(builder);
     draft->input_bytes = 384, draft->output_bytes = 256, draft->result_bytes = 384;
     draft->core_slab_segments = draft->replicated_slab_segments = 1;
-    draft->core_bytes[0] = 512, draft->replicated_bytes[0] = 512;
+    draft->core_bytes[0] = 512, draft->replicated_bytes[0] = 768;
+    draft->most_cores = CORES;
     const tp_kernel_arg work_args[] = {{.kind = TP_ARG_TENSOR, .tensor = x},
                                        {.kind = TP_ARG_TENSOR, .tensor = w},
                                        {.kind = TP_ARG_TENSOR, .tensor = g},
@@ -81,7 +104,15 @@ static tp_program *make_program(void)
                                        {.kind = TP_ARG_CORE_BASE},
                                        {.kind = TP_ARG_CORE_STEP},
                                        {.kind = TP_ARG_STEP}};
+    const tp_kernel_arg few_args[] = {{.kind = TP_ARG_TENSOR, .tensor = x},
+                                      {.kind = TP_ARG_TENSOR, .tensor = w},
+                                      {.kind = TP_ARG_SUM, .tensor = more, .is_written = true},
+                                      {.kind = TP_ARG_CORES},
+                                      {.kind = TP_ARG_CORE_BASE},
+                                      {.kind = TP_ARG_CORE_STEP},
+                                      {.kind = TP_ARG_STEP}};
     const tp_kernel_arg update_args[] = {{.kind = TP_ARG_TENSOR, .tensor = few},
+                                         {.kind = TP_ARG_TENSOR, .tensor = more},
                                          {.kind = TP_ARG_TENSOR, .tensor = sum},
                                          {.kind = TP_ARG_TENSOR, .tensor = w},
                                          {.kind = TP_ARG_TENSOR, .tensor = r}};
@@ -97,14 +128,21 @@ static tp_program *make_program(void)
                       .is_per_core = true};
     tp_launch update = work;
     update.label = update.entry = "update";
-    update.args = update_args, update.arg_count = 4, update.is_per_core = false;
-    /* two sums of different sizes, the smaller one first */
+    update.args = update_args, update.arg_count = 5, update.is_per_core = false;
+    tp_launch sum_few = work;
+    sum_few.label = sum_few.entry = "sum_few";
+    sum_few.args = few_args, sum_few.global[0] = FEW, sum_few.sums_cores = true;
+    /* two sums of different sizes, the smaller one first; behind the larger one, what a launch sums */
     const tp_program_reduce sums[] = {
         {.core_offset_bytes = 256, .replicated_offset_bytes = 0, .core_elems = FEW, .elems = FEW},
-        {.core_offset_bytes = 256, .replicated_offset_bytes = 256, .core_elems = N, .elems = N}};
+        {.core_offset_bytes = 256,
+         .replicated_offset_bytes = 256,
+         .core_elems = 64,
+         .elems = 64 + FEW}};
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(tp_program_builder_begin_segment(builder, true), TPUCL_OK);
         cr_assert_eq(tp_program_builder_add_launch(builder, &work), TPUCL_OK);
+        if (i == 1) cr_assert_eq(tp_program_builder_add_launch(builder, &sum_few), TPUCL_OK);
         draft = tp_program_builder_program(builder);
         draft->segments[i].has_reduce = true;
         draft->segments[i].reduce = sums[i];

@@ -106,6 +106,15 @@ Test(program_verify, core_work_writes_what_stands_once)
     expect_refused(program, "'first' writes buffer 4 'w', which it may not");
 }
 
+Test(program_verify, sum_over_cores_by_a_launch_that_knows_one)
+{
+    tp_program *program = toy_program();
+    tp_kernel_arg *arg = &((tp_kernel_arg *)program->launches[0].args)[1];
+    arg->kind = TP_ARG_SUM, arg->tensor = TOY_SUM;
+    program->most_cores = 8;
+    expect_refused(program, "'first' sums over cores into buffer 3 'sum'");
+}
+
 Test(program_verify, replicated_work_uses_what_each_core_has)
 {
     tp_program *program = toy_program();

@@ -75,7 +75,7 @@ static inline tp_program *toy_program(void)
     draft->core_slab_segments = draft->replicated_slab_segments = 1;
     draft->input_bytes = 128;
     draft->segments[0].has_reduce = true;
-    draft->segments[0].reduce.elems = 32;
+    draft->segments[0].reduce.core_elems = draft->segments[0].reduce.elems = 32;
     for (int32_t i = 0; i < TOY_COUNT; i++) {
         draft->buffers[i].first_use = rows[i].first;
         draft->buffers[i].last_use = rows[i].last;
