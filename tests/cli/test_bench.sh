@@ -19,20 +19,6 @@ expect_code 0
 expect_in out 'multiply-adds f32' 'copy' 'triad' 'GFLOP/s' 'GB/s'
 expect_json bench.json 'all(w["value"] > 0 for w in r["suites"][0]["rows"])'
 
-run bench conv --quick --json bench.json
-expect_code 0
-expect_in out 'conv 16 224 224 3 64 7x7 stride=2 pad=3' 'tpucl bf16, cold' 'geometric mean'
-expect_json bench.json 'all(w["share"] > 0 for w in r["suites"][0]["rows"])'
-
-run bench vpu --quick --json bench.json
-expect_code 0
-expect_in out 'layer normalization, gradient' 'Adam' 'GB/s' 'launch' 'of the copy measured here'
-expect_json bench.json 'all(w["share"] > 0 for w in r["suites"][0]["rows"])'
-
-run bench growth --quick --json bench.json
-expect_code 0
-expect_in out 'batch 16 per core' 'mlp of 4 layers' 'examples/s' 'ms/layer'
-
 run bench train --quick --json bench.json
 expect_code 0
 expect_in out 'fashion-mlp' 'fashion-conv' 'TPU-like v2-8' 'CPU' 'examples/s' '% accuracy' 'projected' 'times as fast as'
