@@ -308,8 +308,7 @@ tpucl_status tp_verdicts_prove_choice(tp_verdicts *verdicts, const tp_mxu_proble
     TP_TRY(choice_key(problem, choice, entry.key));
     const verdict *known = find(verdicts, entry.key);
     if (!known) {
-        if (verdicts->progress)
-            verdicts->progress(verdicts->user, choice->variant, kind_name(problem->kind), 0, 0);
+        announce(&(announced){verdicts, choice->variant, kind_name(problem->kind)}, 0, 0);
         TP_TRY(judge_choice(verdicts, problem, choice, &entry));
         keep(verdicts, &entry);
         known = &entry;

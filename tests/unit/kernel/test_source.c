@@ -58,9 +58,33 @@ Test(source, includes_are_replaced_down_to_the_last)
 /* exact_math.h is a template: each width is an inclusion of its own. */
 Test(source, a_file_may_be_included_twice)
 {
-    const char *once = expand("#include \"lib/tensor.clh\"\n");
-    const char *twice = expand("#include \"lib/tensor.clh\"\n#include \"lib/tensor.clh\"\n");
+    const char *once = expand("#include \"num/exact_math.h\"\n");
+    const char *twice = expand("#include \"num/exact_math.h\"\n#include \"num/exact_math.h\"\n");
     cr_assert(strlen(twice) > 2 * strlen(once) - 40);
+}
+
+Test(source, a_guarded_file_is_included_once)
+{
+    const char *once = expand("#include \"lib/tensor.clh\"\n");
+    const char *twice = expand("#include \"lib/tensor.clh\"\n#include \"lib/tensor.clh\"\nx\n");
+    cr_assert(strstr(once, "#define TP_TENSOR(") != NULL);
+    cr_assert(strncmp(twice, once, strlen(once) - 1) == 0);
+    cr_assert_str_eq(twice + strlen(once), "\nx\n");
+}
+
+/* Whether the first time counts is not known here. */
+Test(source, a_guarded_file_in_a_condition_is_included_again)
+{
+    const char *include = "#include \"lib/tensor.clh\"\n";
+    const char *out = expand("#if X\n#include \"lib/tensor.clh\"\n#endif\n"
+                             "#include \"lib/tensor.clh\"\n");
+    cr_assert(strlen(out) > 2 * strlen(expand(include)) - 40);
+}
+
+Test(source, comments_that_begin_a_line_are_left_out)
+{
+    cr_assert_str_eq(expand("/* one\n * two */\na /* three */ b\n  /* four */ c\n"),
+                     "\n\na /* three */ b\n c\n");
 }
 
 Test(source, a_missing_file_is_named_with_its_includer)
