@@ -4,12 +4,14 @@
  * compute in all (a broadcast in between multiplies them).
  *
  * A node is stored when that is cheaper in a simple cost model in units of one byte of memory traffic:
- * an element-wise operation costs its weight, a value read or written its size, a launch LAUNCH_COST.
+ * an element-wise operation costs OP_COST times its weight, a value read or written its size, a launch
+ * LAUNCH_COST.
  * What a loop reads of a node outside is computed in every turn when the node is not stored. Nothing of
  * a loop is computed outside of it: what leaves it is stored.
  *
  * Random numbers are never stored, and neither are broadcasts, reshapes, iota and scalar constants:
- * reading them again costs as much as making them again, or more.
+ * reading them again costs as much as making them again, or more. Of a bf16 value and the f32 value that
+ * it is widened to, or that it was rounded from by nobody else's wish, the bf16 one is stored.
  */
 #include "compile/pass.h"
 
@@ -21,6 +23,9 @@
 /* One launch takes about 3 us on the PoCL of a two-core machine (measured), in which that machine
  * moves about 40 kB. */
 #define LAUNCH_COST 40000.0
+/* An addition with its flush takes 0.043 ns an element on a core of that machine (measured with the data
+ * in a first-level cache), a byte of a copy by both cores 0.13 ns of each. */
+#define OP_COST 0.33
 #define MAX_SINKS 6
 #define MAX_SUBTREE 64
 
@@ -56,8 +61,17 @@ static double elems_of(const tp_fusion *fusion, tp_node_id id)
     return (double)tp_shape_elems(&tp_graph_node(fusion->graph, id)->shape);
 }
 
-static bool is_never_stored(const tp_node *node)
+static size_t size_of(const tp_fusion *fusion, tp_node_id id)
 {
+    return tp_dtype_size(tp_graph_node(fusion->graph, id)->dtype);
+}
+
+static bool is_never_stored(const tp_fusion *fusion, tp_node_id id)
+{
+    const tp_node *node = tp_graph_node(fusion->graph, id);
+    /* What it widens is smaller in memory. */
+    if (tp_node_is(node, "convert") && size_of(fusion, node->inputs[0]) < size_of(fusion, id))
+        return true;
     switch (node->def->op_class) {
     case TP_OP_SOURCE:
     case TP_OP_RANDOM:
@@ -79,8 +93,8 @@ typedef struct subtree {
 } subtree;
 
 /* What computing `id` from memory takes: operations of the nodes in between, bytes of what is read.
- * Operands are not decided yet (they come later in the walk backwards), so all that may be recomputed
- * is taken to be. */
+ * Operands are not decided yet (they come later in the walk backwards): what several nodes read is taken
+ * to be stored where reading it is cheaper than making it, all else to be recomputed. */
 static void measure(const tp_fusion *fusion, tp_node_id id, double top_elems, subtree *t)
 {
     for (int32_t i = 0; i < t->count; i++)
@@ -89,24 +103,35 @@ static void measure(const tp_fusion *fusion, tp_node_id id, double top_elems, su
         t->is_too_large = true;
         return;
     }
+    const bool is_top = t->count == 0;
     t->seen[t->count++] = id;
     const tp_node *node = tp_graph_node(fusion->graph, id);
     const double elems = elems_of(fusion, id);
+    const double turns = elems < top_elems ? elems : top_elems;
+    const double read = turns * (double)size_of(fusion, id);
     if (fusion->is_stored[id] || !tp_fusion_is_fusible(fusion, id)) {
-        const double read = elems < top_elems ? elems : top_elems;
-        t->bytes += read * (double)tp_dtype_size(node->dtype);
+        t->bytes += read;
         return;
     }
-    t->compute += tp_op_weight(node) * (elems < top_elems ? elems : top_elems);
+    const int32_t count = t->count;
+    const double compute = t->compute, bytes = t->bytes;
+    t->compute += OP_COST * tp_op_weight(node) * turns;
     for (int32_t i = 0; i < node->input_count; i++)
         measure(fusion, node->inputs[i], top_elems, t);
+    const bool is_shared = fusion->user_start[id + 1] - fusion->user_start[id] > 1;
+    if (is_top || !is_shared || is_never_stored(fusion, id) ||
+        t->compute + t->bytes - compute - bytes <= read)
+        return;
+    t->count = count;
+    t->compute = compute;
+    t->bytes = bytes + read;
 }
 
 static bool should_store(const fuse_state *state, tp_node_id id)
 {
     const tp_fusion *fusion = state->fusion;
     const tp_node *node = tp_graph_node(fusion->graph, id);
-    if (is_never_stored(node)) return false;
+    if (is_never_stored(fusion, id)) return false;
     const double elems = elems_of(fusion, id), evals = state->evals[id];
     const int32_t sinks = state->sinks[id].count;
     if (elems == 0 || (sinks <= 1 && evals <= elems)) return false;
@@ -166,6 +191,31 @@ static void force_stored(tp_fusion *fusion)
     }
 }
 
+/* The only reader of a head's result, when that is a convert to something smaller. */
+static tp_node_id find_narrowing(const tp_fusion *fusion, tp_node_id head)
+{
+    const int32_t first = fusion->user_start[head], end = fusion->user_start[head + 1];
+    if (fusion->is_forced[head] || first == end) return TP_NO_NODE;
+    const tp_node_id user = fusion->users[first];
+    for (int32_t u = first + 1; u < end; u++)
+        if (fusion->users[u] != user) return TP_NO_NODE;
+    const bool is_smaller = size_of(fusion, user) < size_of(fusion, head);
+    return is_smaller && tp_node_is(tp_graph_node(fusion->graph, user), "convert") ? user
+                                                                                   : TP_NO_NODE;
+}
+
+/* Heads are stored whatever they cost: as the smaller of themselves and what they are rounded to, which
+ * the head's epilogue does. */
+static void store_narrowed_heads(tp_fusion *fusion)
+{
+    for (tp_node_id id = 0; id < fusion->graph->node_count; id++) {
+        const tp_op_class op_class = tp_graph_node(fusion->graph, id)->def->op_class;
+        if (!fusion->is_live[id] || (op_class != TP_OP_MXU && op_class != TP_OP_REDUCE)) continue;
+        const tp_node_id narrow = find_narrowing(fusion, id);
+        if (narrow != TP_NO_NODE) fusion->is_stored[narrow] = true;
+    }
+}
+
 /* How often a user asks for each element: in every turn, when it is in a loop and the node is not. */
 static double turns_of_use(const tp_fusion *fusion, tp_node_id id, const tp_node *user)
 {
@@ -202,6 +252,7 @@ static tpucl_status decide(fuse_state *state)
 {
     tp_fusion *fusion = state->fusion;
     force_stored(fusion);
+    store_narrowed_heads(fusion);
     for (tp_node_id id = fusion->graph->node_count - 1; id >= 0; id--) {
         if (!fusion->is_live[id] || fusion->is_stored[id]) continue;
         gather_uses(state, id);
@@ -288,7 +339,7 @@ static tpucl_status find_cut(tp_fusion *fusion, const tp_node_list *inlined, tp_
     *out_cut = TP_NO_NODE;
     for (size_t i = 0; i < inlined->count; i++) {
         const tp_node_id id = inlined->items[i];
-        if (is_never_stored(tp_graph_node(fusion->graph, id))) continue;
+        if (is_never_stored(fusion, id)) continue;
         fusion->is_stored[id] = true;
         TP_TRY(add_cluster(fusion, id));
         const int32_t index = (int32_t)fusion->clusters.count - 1;
