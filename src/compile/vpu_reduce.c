@@ -111,13 +111,15 @@ static bool is_column_form(const tp_reduce_text *text)
     return is_contiguous;
 }
 
-/* Two vectors share the work per row, where columns do not go to waste. */
-static int vectors_for(const tp_reduce_text *text, const tp_device_caps *caps)
+/* 64 kB of sums for all heads together stay in a second-level cache, and the longer the pieces are in
+ * which memory is read, the more of them comes ahead of its use (measured: 16 kB take a third longer). */
+static int64_t tile_for(const reduce_problem *problem)
 {
-    const int32_t x = text->kept.vars[text->kept.count - 1];
-    const int64_t columns = tp_ix_var_extent(text->ir->index, x);
-    if (caps->type != TP_DEVICE_CPU || columns < 16 || !tp_vpu_can_widen(text->ir, x)) return 0;
-    return columns >= 32 && columns % 32 < 16 ? 2 : 1;
+    if (problem->target->caps->type != TP_DEVICE_CPU) return 0;
+    int64_t tile = 16384;
+    while (tile * problem->head_count > 16384)
+        tile /= 2;
+    return tile;
 }
 
 static int64_t lanes_for(int64_t elems)
@@ -133,6 +135,29 @@ typedef struct result_grid {
     int64_t nx, ny, nz;
     tp_vpu_grid grid;
 } result_grid;
+
+/* Columns of a work-item: as many as a tile takes, so that memory is read in long pieces, or as many as
+ * are worth a work-item; fewer, but not below 128, where that gives each compute unit four work-items. */
+static int64_t columns_of_item(const tp_reduce_text *text, const tp_device_caps *caps,
+                               const result_grid *r, int64_t wanted)
+{
+    const int64_t units = caps->compute_units > 0 ? caps->compute_units : 1;
+    const int64_t most = text->tile / TP_REDUCE_LEAST_GROUP;
+    int64_t columns = r->nx < most ? r->nx : most;
+    while (columns > 128 && columns > wanted &&
+           (r->nx + columns - 1) / columns * r->ny * r->nz < 4 * units)
+        columns = (columns / 2 + 31) / 32 * 32;
+    return columns > 0 ? columns : 1;
+}
+
+/* Lanes that a work-item sums up at once. */
+static int64_t group_of(const tp_reduce_text *text, int64_t columns)
+{
+    int64_t group = 1;
+    while (2 * group <= text->lanes && 2 * group * columns <= text->tile)
+        group *= 2;
+    return group;
+}
 
 static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text *text)
 {
@@ -152,13 +177,12 @@ static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text
                                .global = {(size_t)r.nx * TP_VPU_LANES, (size_t)r.ny, (size_t)r.nz},
                                .local = {TP_VPU_LANES, 1, 1}};
     } else if (caps->type == TP_DEVICE_CPU) {
-        /* As many results as make a work-item of about 16384 elements, in whole strips. */
+        /* As many results as make a work-item of about 16384 elements. */
         const int64_t per_result =
             is_tree ? problem->blocks : problem->reduced_elems / problem->blocks + 1;
         const int64_t wanted = 16384 / per_result > 0 ? 16384 / per_result : 1;
-        const int64_t strip = 16 * text->vectors;
         tp_vpu_grid *grid = &r.grid;
-        grid->chunk_x = strip > 0 ? (wanted + strip - 1) / strip * strip : wanted;
+        grid->chunk_x = text->tile > 0 ? columns_of_item(text, caps, &r, wanted) : wanted;
         if (grid->chunk_x > r.nx) grid->chunk_x = r.nx > 0 ? r.nx : 1;
         grid->chunk_y = wanted / grid->chunk_x > 0 ? wanted / grid->chunk_x : 1;
         if (grid->chunk_y > r.ny) grid->chunk_y = r.ny > 0 ? r.ny : 1;
@@ -189,6 +213,7 @@ static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, c
         r.nx, r.ny, r.nz, r.grid.chunk_x, r.grid.chunk_y, problem->reduced_elems, problem->blocks};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         tp_vpu_args_add_int(&args, numbers[i]);
+    if (text->tile > 0) tp_vpu_args_add_int(&args, group_of(text, r.grid.chunk_x));
     TP_TRY(args.status);
     launch.args = args.items;
     launch.arg_count = args.count;
@@ -222,8 +247,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
     tp_reduce_text text = {.heads = problem->heads,
                            .head_count = problem->head_count,
                            .is_long = is_long,
-                           .lanes = lanes_for(problem->reduced_elems),
-                           .is_deep = problem->reduced_elems > TP_VPU_LANES};
+                           .lanes = lanes_for(problem->reduced_elems)};
     TP_TRY(tp_vpu_ir_create(target->arena, target->graph, target->is_stored, &text.ir));
     tp_ix kept[TP_MAX_RANK] = {0};
     TP_TRY(build_operands(problem, &text, kept));
@@ -234,7 +258,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
     tp_vpu_loops *const lists[] = {&text.kept, &text.reduced};
     tp_vpu_loops_simplify(text.ir, lists, 2);
     text.form = choose_form(problem, &text);
-    if (text.form == TP_REDUCE_COLUMNS) text.vectors = vectors_for(&text, target->caps);
+    if (text.form == TP_REDUCE_COLUMNS) text.tile = tile_for(problem);
     return make_launch(problem, &text, label, out_launch);
 }
 

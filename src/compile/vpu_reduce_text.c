@@ -162,12 +162,8 @@ void tp_reduce_emit_reduced_indexes(const tp_reduce_text *text, const char *inde
 
 static tp_vpu_style style_of(tp_reduce_text *text, const char *indent)
 {
-    return (tp_vpu_style){.width = text->width,
-                          .lane_var =
-                              text->kept.count > 0 ? text->kept.vars[text->kept.count - 1] : -1,
-                          .var_names = text->var_names,
-                          .coefs = &text->coefs,
-                          .indent = indent};
+    return (tp_vpu_style){
+        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
 }
 
 tpucl_status tp_reduce_emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out)
@@ -363,37 +359,32 @@ static const char key_words[] =
     "#define VPU_KEY_MAX(x) ((x) != (x) ? 0x7fffffff : VPU_NAME(vpu_key)(x))\n"
     "#define VPU_KEY_MIN(x) ((x) != (x) ? 0x7fffffff : ~VPU_NAME(vpu_key)(x))\n";
 
-/* Functions in front of the kernel, and what is inside its loops over z and y. */
-static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *functions, tp_str_builder *body)
+/* What is inside the kernel's loops over z and y, and over x, which columns have inside. */
+static tpucl_status emit_form(tp_reduce_text *text, tp_str_builder *out)
 {
     switch (text->form) {
     case TP_REDUCE_COLUMNS:
-        return tp_reduce_columns_emit(text, functions, body);
+        return tp_reduce_columns_emit(text, out);
     case TP_REDUCE_GROUP:
-        return emit_group(text, body);
+        return emit_group(text, out);
     case TP_REDUCE_ARG:
-        tp_str_append(functions, key_words);
-        return emit_arg(text, body);
+        return emit_arg(text, out);
     case TP_REDUCE_TREE:
-        return emit_tree(text, body);
+        return emit_tree(text, out);
     case TP_REDUCE_ROWS:
     default:
-        return emit_rows(text, body);
+        return emit_rows(text, out);
     }
 }
 
-/* The kernel's first parameters, and the same names for handing on. */
-static void emit_lists(const tp_reduce_text *text, tp_str_builder *params, tp_str_builder *pass)
+static void emit_params(const tp_reduce_text *text, tp_str_builder *out)
 {
-    const bool has_partial = text->is_long || text->form == TP_REDUCE_TREE;
-    tp_vpu_emit_params(text->ir, params);
-    tp_vpu_emit_pass(text->ir, pass);
-    if (has_partial) {
-        tp_str_append(params, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
-        tp_str_append(pass, "TP_TENSOR_PASS(vpu_parts), kept_elems, ");
-    }
-    tp_vpu_emit_extra_params(text->ir, &text->coefs, params);
-    tp_vpu_emit_extra_pass(text->ir, &text->coefs, pass);
+    tp_vpu_emit_params(text->ir, out);
+    if (text->is_long || text->form == TP_REDUCE_TREE)
+        tp_str_append(out, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
+    tp_vpu_emit_extra_params(text->ir, &text->coefs, out);
+    tp_str_append(out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks");
+    if (text->tile > 0) tp_str_append(out, ", int group");
 }
 
 /* From the opening brace to the loop over x. */
@@ -402,23 +393,20 @@ static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
     const tp_vpu_ir *ir = text->ir;
     const bool is_columns = text->form == TP_REDUCE_COLUMNS;
     const bool is_group = text->form == TP_REDUCE_GROUP;
-    tp_str_append(out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks)\n{\n"
-                       "    const uint core = TP_CORE(nz);\n"
+    tp_str_append(out, "    const uint core = TP_CORE(nz);\n"
                        "    int z = (int)TP_CORE_Z(nz);\n");
     if (is_columns || is_group || text->form == TP_REDUCE_ROWS)
         tp_str_builder_printf(out,
                               "    const int block = z %% blocks;\n    z /= blocks;\n"
                               "    const int start = block * %d, end = min(nk, start + %d);\n",
                               TP_VPU_BLOCK, TP_VPU_BLOCK);
-    if (!is_columns) {
-        if (ir->uses_random)
-            tp_str_append(out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
-        tp_vpu_emit_pointers(ir, "    ", "core", out);
-        if (text->is_long || text->form == TP_REDUCE_TREE)
-            tp_str_append(out, "    global float *partial = TP_AT(vpu_parts, core);\n");
-        tp_reduce_emit_indexes(text, &text->kept, text->kept.count > 2 ? text->kept.count - 2 : 0,
-                               "z", "    ", out);
-    }
+    if (ir->uses_random)
+        tp_str_append(out, "    const uint vpu_core = vpu_core_base + core * vpu_core_step;\n");
+    tp_vpu_emit_pointers(ir, "    ", "core", out);
+    if (text->is_long || text->form == TP_REDUCE_TREE)
+        tp_str_append(out, "    global float *partial = TP_AT(vpu_parts, core);\n");
+    tp_reduce_emit_indexes(text, &text->kept, text->kept.count > 2 ? text->kept.count - 2 : 0, "z",
+                           "    ", out);
     if (is_group) {
         for (int32_t i = 0; i < text->head_count; i++)
             tp_str_builder_printf(out, "    local %s s%" PRId32 "[%d];\n", text->heads[i].type, i,
@@ -432,8 +420,7 @@ static void emit_kernel_head(const tp_reduce_text *text, tp_str_builder *out)
                        "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
                        "    const int x1 = min(x0 + chunk_x, nx), y1 = min(y0 + chunk_y, ny);\n"
                        "    for (vpu_index y = y0; y < y1; y++)\n");
-    tp_str_append(out, is_columns ? "    {\n        int x = x0;\n"
-                                  : "    for (vpu_index x = x0; x < x1; x++) {\n");
+    tp_str_append(out, is_columns ? "    {\n" : "    for (vpu_index x = x0; x < x1; x++) {\n");
 }
 
 tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
@@ -442,32 +429,20 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
     static const char *const entries[] = {"vpu_reduce_rows", "vpu_reduce_group",
                                           "vpu_reduce_columns", "vpu_argument", "vpu_reduce_tree"};
     tp_arena *arena = text->ir->arena;
-    text->width = 1;
     TP_TRY(name_loops(text));
-    tp_str_builder functions = {0}, body = {0}, params = {0}, pass = {0}, out = {0};
-    const tpucl_status status = emit_form(text, &functions, &body);
-    emit_lists(text, &params, &pass);
-    const char *functions_text = "", *body_text = "", *params_text = "", *pass_text = "";
-    /* All of them, so that none is left behind when one fails. */
-    const tpucl_status finished[] = {
-        tp_vpu_finish_text(&functions, arena, &functions_text),
-        tp_vpu_finish_text(&body, arena, &body_text),
-        tp_vpu_finish_text(&params, arena, &params_text),
-        tp_vpu_finish_text(&pass, arena, &pass_text),
-    };
+    tp_str_builder body = {0}, out = {0};
+    const char *body_text = "";
+    const tpucl_status status = emit_form(text, &body);
+    TP_TRY(tp_vpu_finish_text(&body, arena, &body_text));
     TP_TRY(status);
-    for (size_t i = 0; i < sizeof finished / sizeof finished[0]; i++)
-        TP_TRY(finished[i]);
 
     tp_vpu_emit_words(1, &out);
     tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n",
                           tp_vpu_index_type(text->ir));
-    if (text->form == TP_REDUCE_COLUMNS)
-        tp_str_builder_printf(&out, "#define VPU_STRIP_PARAMS %.*s\n#define VPU_STRIP_PASS %.*s\n",
-                              (int)strlen(params_text) - 2, params_text, (int)strlen(pass_text) - 2,
-                              pass_text);
-    tp_str_append(&out, functions_text);
-    tp_str_builder_printf(&out, "kernel void VPU_NAME(%s)(%s", entries[text->form], params_text);
+    if (text->form == TP_REDUCE_ARG) tp_str_append(&out, key_words);
+    tp_str_builder_printf(&out, "kernel void VPU_NAME(%s)(", entries[text->form]);
+    emit_params(text, &out);
+    tp_str_append(&out, ")\n{\n");
     emit_kernel_head(text, &out);
     tp_str_append(&out, body_text);
     tp_str_append(&out, "    }\n}\n");

@@ -8,10 +8,13 @@
 
 #include "compile/vpu_kernel.h"
 
+/* Column reductions of CPUs sum up at least so many lanes at once. */
+#define TP_REDUCE_LEAST_GROUP 8
+
 typedef enum tp_reduce_form {
     TP_REDUCE_ROWS,    /* the reduced axis is contiguous: 128 lanes along k */
     TP_REDUCE_GROUP,   /* the same on GPUs: a work-group of 128 per result, lanes are work-items */
-    TP_REDUCE_COLUMNS, /* a kept axis is contiguous: a strip of columns, lane after lane */
+    TP_REDUCE_COLUMNS, /* a kept axis is contiguous: columns, some lanes after others */
     TP_REDUCE_ARG,     /* argmax, argmin: one scan */
     TP_REDUCE_TREE     /* second launch of a long reduction: the balanced tree over its blocks */
 } tp_reduce_form;
@@ -38,9 +41,7 @@ typedef struct tp_reduce_text {
     bool is_long;        /* stores partial results, one per block of 8192 */
     int32_t kept_number; /* long: value that is the row-major number of the kept element */
     int64_t lanes;       /* a power of two, at most 128 */
-    bool is_deep;        /* more elements than lanes */
-    int vectors;         /* columns: vectors of 16 in a wide strip, 0: none */
-    int width;           /* lanes of the text that is being written */
+    int64_t tile; /* columns: most sums of a head that a work-item makes at once; 0: a column's */
     const char *var_names[TP_IX_MAX_VARS];
     tp_vpu_coefs coefs;
 } tp_reduce_text;
@@ -53,9 +54,8 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
 
 /* ---- shared by the forms ---- */
 
-/* vpu_strip_1 and vpu_strip_16 into `functions`, the loops that call them into `body`. */
-tpucl_status tp_reduce_columns_emit(tp_reduce_text *text, tp_str_builder *functions,
-                                    tp_str_builder *body);
+/* For columns x0 to x1. */
+tpucl_status tp_reduce_columns_emit(tp_reduce_text *text, tp_str_builder *out);
 /* `text` with $0 and $1 replaced by a and b. */
 void tp_reduce_emit_combined(const char *text, const char *a, const char *b, tp_str_builder *out);
 /* "target = combine(a, b);" for every head; # in the three is the head's number. */
