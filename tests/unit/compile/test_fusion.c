@@ -103,6 +103,42 @@ Test(fusion, hidden_activations_are_stored_once_as_bf16)
     tp_graph_destroy(graph);
 }
 
+/* Between a convolution and what batch normalisation makes of it there is nothing in f32. */
+Test(fusion, normalised_images_are_in_memory_as_bf16_alone)
+{
+    tp_model_input input = {.dtype = TP_U8};
+    EXPECT_OK(tp_shape_init(&input.shape, 3, (const int64_t[]){16, 16, 3}));
+    tp_model *model =
+        model_of("{\"type\": \"Conv2D\", \"filters\": 32, \"kernel_size\": 3, \"use_bias\": false},"
+                 "{\"type\": \"BatchNormalization\"}, {\"type\": \"ReLU\"},"
+                 "{\"type\": \"Conv2D\", \"filters\": 32, \"kernel_size\": 3, \"use_bias\": false},"
+                 "{\"type\": \"BatchNormalization\"}, {\"type\": \"ReLU\"},"
+                 "{\"type\": \"GlobalAveragePooling2D\"}, {\"type\": \"Dense\", \"units\": 10}",
+                 input, &mixed_options);
+    const tp_optim_config optimizer = tp_optim_defaults(TP_OPTIM_SGD);
+    const tp_cross_shard shards = {.shards = 1};
+    const tp_model_train train = {64, TP_MODEL_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, true,
+                                  &optimizer, &shards};
+    tp_graph *graph = NULL;
+    EXPECT_OK(tp_model_build_train(model, &train, &graph));
+    tp_program *program = compiled(graph, 0);
+    int32_t bf16_count = 0;
+    for (int32_t i = 0; i < program->buffer_count; i++) {
+        const tp_program_buffer *buffer = &program->buffers[i];
+        if (buffer->space != TP_SPACE_CORE || buffer->shape.rank != 4 ||
+            buffer->shape.dims[0] != 64 || buffer->shape.dims[3] != 32)
+            continue;
+        cr_expect_eq(buffer->dtype, TP_BF16, "'%s' is %s", buffer->name,
+                     tp_dtype_name(buffer->dtype));
+        bf16_count++;
+    }
+    /* Of each layer what goes in and what comes out, and as much of gradients. */
+    cr_expect_leq(bf16_count, 8);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+    tp_model_destroy(model);
+}
+
 Test(fusion, updates_are_written_in_place)
 {
     tp_graph *graph = tp_sample_graph(&sample);
