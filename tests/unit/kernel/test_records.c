@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/embedded.h"
 #include "core/file.h"
 #include "core/str.h"
 #include "kernel/records.h"
@@ -289,6 +290,26 @@ Test(records, a_record_that_cannot_be_followed_is_declined_with_its_reason)
               strstr(plan.declined[0], "mxu_register: PANEL_BY_ROW 0: A does not run along m"));
     plan_with_overlay(FILE_OF(RECORD(KEY, "{\"variant\":\"mxu_grouped\",\"TILE_M\":4}")), &plan);
     cr_assert(strstr(plan.declined[0], "there are no groups of channels") != NULL);
+}
+
+extern const tp_embedded_file tp_embedded_tuning[];
+
+Test(records, shipped_files_are_good_and_named_after_their_class)
+{
+    size_t count = 0;
+    for (const tp_embedded_file *shipped = tp_embedded_tuning; shipped->name; shipped++, count++) {
+        tp_problems problems = {0};
+        tp_record_file file;
+        char name[TP_DEVICE_CLASS_BYTES + 8];
+        cr_assert(tp_record_file_parse(shipped->text, shipped->length_bytes, shipped->name, arena,
+                                       &problems, &file) == TPUCL_OK);
+        cr_assert(problems.count == 0, "%s: %s", shipped->name, problems.text);
+        snprintf(name, sizeof name, "%s.json", file.device_class);
+        cr_assert_str_eq(name, shipped->name);
+        cr_assert(strstr(file.device_class, file.width_class) != NULL);
+        tp_record_file_deinit(&file);
+    }
+    cr_assert(count >= 3);
 }
 
 Test(records, fast_math_asks_no_records)
