@@ -14,6 +14,9 @@
 #include <stdio.h>
 #include "num/reduce.h"
 
+/* Of a cache, on the processors in use; of another length, some lines are asked for twice or not at all. */
+#define LINE_BYTES 64
+
 static int log2_of(int64_t power)
 {
     int log = 0;
@@ -83,6 +86,46 @@ static tpucl_status emit_lanes(tp_reduce_text *text, tp_str_builder *out)
 
 /* ---- tiles of columns and lanes ---- */
 
+/* Is it an operand's load that each row has another piece of memory for, contiguous along x? */
+static bool is_row_load(const tp_reduce_text *text, const tp_vpu_value *value)
+{
+    const tp_ix_context *index = text->ir->index;
+    const int32_t x = text->kept.vars[text->kept.count - 1];
+    if (value->kind != TP_VPU_LOAD || value->guard >= 0 || tp_ix_coef(index, value->index, x) != 1)
+        return false;
+    for (int32_t i = 0; i < text->reduced.count; i++)
+        if (tp_ix_uses(index, value->index, text->reduced.vars[i])) return true;
+    return false;
+}
+
+/* Asks for the row that the lane of row k adds next: it is too far away to be guessed by the processor, whose
+ * own prefetching ends with the piece. The cost is an instruction for each line of a cache. */
+static void emit_prefetch(tp_reduce_text *text, tp_str_builder *out)
+{
+    const tp_vpu_ir *ir = text->ir;
+    tp_str_builder_printf(out,
+                          "                {\n"
+                          "                    const vpu_index ahead = min(k + %" PRId64
+                          ", end - 1);\n",
+                          text->lanes);
+    if (text->reduced.count == 1)
+        tp_str_append(out, "                    const vpu_index k = ahead;\n");
+    else
+        tp_reduce_emit_indexes(text, &text->reduced, text->reduced.count, "ahead",
+                               "                    ", out);
+    for (int32_t i = 0; i < ir->value_count; i++) {
+        const tp_vpu_value *value = &ir->values[i];
+        if (!is_row_load(text, value)) continue;
+        tp_str_builder_printf(out,
+                              "                    for (vpu_index x = x0; x < x1; x += %d)\n"
+                              "                        VPU_PREFETCH(p%" PRId32 ", ",
+                              LINE_BYTES / (int)tp_dtype_size(value->dtype), value->slot);
+        tp_ix_print(ir->index, value->index, text->var_names, tp_vpu_coef_name, &text->coefs, out);
+        tp_str_append(out, ");\n");
+    }
+    tp_str_append(out, "                }\n");
+}
+
 /* Rows of `group` lanes, added in rising order into the tile that begins at `top`. */
 static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
 {
@@ -96,6 +139,7 @@ static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
                           "row += %" PRId64 ")\n"
                           "            for (int k = row; k < min(row + group, end); k++) {\n",
                           text->lanes);
+    if (text->lanes == TP_VPU_LANES) emit_prefetch(text, out);
     tp_reduce_emit_reduced_indexes(text, "                ", out);
     tp_str_append(out, "                const int at = top + (k - row) * width - x0;\n"
                        "                VPU_LOOP for (vpu_index x = x0; x < x1; x++) {\n");
