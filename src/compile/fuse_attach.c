@@ -6,6 +6,7 @@
 #include "compile/pass.h"
 
 #include <string.h>
+#include "compile/vpu_pieces.h"
 #include "graph/geometry.h"
 #include "graph/opdef.h"
 
@@ -229,16 +230,36 @@ static tpucl_status is_slow_together(tp_fusion *fusion, const tp_cluster *a, con
     return TPUCL_OK;
 }
 
+/* Are all roots of one size, or does one read the others as pieces of it? */
+static bool has_common_loop(const tp_fusion *fusion, const tp_cluster *a, const tp_cluster *b,
+                            bool is_chain)
+{
+    const int64_t elems_a = elems_of(fusion, a->roots.items[0]);
+    const int64_t elems_b = elems_of(fusion, b->roots.items[0]);
+    const int64_t most = elems_a > elems_b ? elems_a : elems_b;
+    const int64_t least = elems_a < elems_b ? elems_a : elems_b;
+    if (least == 0 || most % least != 0 || most / least > (is_chain ? TP_VPU_MAX_PIECES : 1))
+        return most == least;
+    tp_node_id roots[2 * MAX_ROOTS];
+    int32_t count = 0;
+    for (size_t i = 0; i < a->roots.count; i++)
+        roots[count++] = a->roots.items[i];
+    for (size_t i = 0; i < b->roots.count; i++)
+        roots[count++] = b->roots.items[i];
+    tp_shape loops;
+    return tp_vpu_pieces_find(fusion->graph, fusion->is_stored, roots, count, &loops);
+}
+
 static tpucl_status may_join_maps(tp_fusion *fusion, int32_t i, int32_t j, bool *out_may)
 {
     *out_may = false;
     const tp_cluster *a = &fusion->clusters.items[i], *b = &fusion->clusters.items[j];
     if (a->is_replicated != b->is_replicated || a->loop != b->loop) return TPUCL_OK;
     const int64_t elems = elems_of(fusion, a->roots.items[0]);
-    if (elems != elems_of(fusion, b->roots.items[0]) ||
-        a->roots.count + b->roots.count > MAX_ROOTS || count_tensors(a, b) > MAX_MAP_TENSORS)
-        return TPUCL_OK;
     const bool is_chain = reads_root_of(a, b) || reads_root_of(b, a);
+    if (a->roots.count + b->roots.count > MAX_ROOTS || !has_common_loop(fusion, a, b, is_chain) ||
+        count_tensors(a, b) > MAX_MAP_TENSORS)
+        return TPUCL_OK;
     /* In a loop a launch is one in every turn. */
     if (!is_chain && elems > TINY_ELEMS && !a->loop && !share_read(fusion, a, b, elems))
         return TPUCL_OK;
@@ -259,7 +280,9 @@ static tpucl_status join_maps(tp_fusion *fusion)
                 continue;
             bool may;
             TP_TRY(may_join_maps(fusion, (int32_t)i, (int32_t)j, &may));
-            if (may) TP_TRY(tp_cluster_merge(fusion, (int32_t)i, (int32_t)j));
+            if (!may) continue;
+            TP_TRY(tp_cluster_merge(fusion, (int32_t)i, (int32_t)j));
+            j = i; /* what had nothing in common with i may have with both */
         }
     return TPUCL_OK;
 }

@@ -316,6 +316,7 @@ static tpucl_status eval_pad(tp_vpu_ir *ir, const tp_node *node, const tp_ix *tu
     const int64_t *interior = tp_node_attr_ints(node, "interior", &count);
     tp_ix inner[TP_MAX_RANK] = {0}, none[TP_MAX_RANK] = {0};
     int32_t guards[TP_MAX_RANK], guard_count = 0, inside_guard = guard;
+    bool is_outside = tp_shape_elems(&operand->shape) == 0;
     for (int32_t i = 0; i < count; i++) {
         const int64_t step = interior[i] + 1;
         const tp_ix place = tp_ix_add(ir->index, tuple[i], tp_ix_const(ir->index, -low[i]));
@@ -324,6 +325,7 @@ static tpucl_status eval_pad(tp_vpu_ir *ir, const tp_node *node, const tp_ix *tu
         inner[i] = tp_ix_div(ir->index, place, step);
         const tp_ix_form *form = tp_ix_get(ir->index, place);
         if (form->lo >= 0 && form->hi < end && step == 1) continue;
+        is_outside = is_outside || form->hi < 0 || form->lo >= end;
         const tp_vpu_guard own = {
             .parent = inside_guard, .form = place, .lo = 0, .hi = end, .modulus = step};
         TP_TRY(add_guard(ir, &own, &inside_guard));
@@ -331,7 +333,7 @@ static tpucl_status eval_pad(tp_vpu_ir *ir, const tp_node *node, const tp_ix *tu
     }
     int32_t value, outside;
     TP_TRY(eval(ir, node->inputs[1], none, guard, &outside));
-    if (tp_shape_elems(&operand->shape) == 0) {
+    if (is_outside) {
         *out_value = outside;
         return TPUCL_OK;
     }
@@ -354,12 +356,16 @@ static tpucl_status eval_concatenate(tp_vpu_ir *ir, const tp_node *node, const t
         tp_ix inner[TP_MAX_RANK] = {0};
         memcpy(inner, tuple, (size_t)node->shape.rank * sizeof *inner);
         inner[axis] = tp_ix_add(ir->index, tuple[axis], tp_ix_const(ir->index, -start));
+        start += dim;
+        const tp_ix_form *form = tp_ix_get(ir->index, inner[axis]);
+        if (form->lo >= 0 && form->hi < dim)
+            return eval(ir, node->inputs[i], inner, guard, out_value);
+        if (form->hi < 0 || form->lo >= dim) continue;
         const tp_vpu_guard own = {
             .parent = guard, .form = inner[axis], .lo = 0, .hi = dim, .modulus = 1};
         TP_TRY(add_guard(ir, &own, &guards[parts]));
         TP_TRY(eval(ir, node->inputs[i], inner, guards[parts], &values[parts]));
         parts++;
-        start += dim;
     }
     if (parts == 0) return TP_FAIL(TPUCL_INTERNAL, "concatenate of nothing has no element");
     int32_t value = values[parts - 1];

@@ -6,6 +6,8 @@
 #include "compile/vpu_kernel.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include "compile/vpu_pieces.h"
 #include "core/alloc.h"
 #include "graph/opdef.h"
 
@@ -17,22 +19,43 @@ typedef struct map_text {
     int32_t outer_count; /* loops below z */
 } map_text;
 
-/* Evaluates all roots over the axes of the first one. */
+/* A root that is several times as large as the loops: each turn stores an element of every piece. */
+static tpucl_status store_pieces(tp_vpu_ir *ir, tp_node_id root, const tp_shape *loops,
+                                 const tp_ix *tuple)
+{
+    const tp_shape *shape = &tp_graph_node(ir->graph, root)->shape;
+    const int last = shape->rank - 1;
+    tp_ix own[TP_MAX_RANK] = {0};
+    memcpy(own, tuple, (size_t)shape->rank * sizeof *own);
+    for (int64_t start = 0; start < shape->dims[last]; start += loops->dims[last]) {
+        own[last] = tp_ix_add(ir->index, tuple[last], tp_ix_const(ir->index, start));
+        TP_TRY(tp_vpu_ir_store(ir, root, own));
+    }
+    return TPUCL_OK;
+}
+
+/* Evaluates all roots over the axes of the first one, or over a piece of the largest. */
 static tpucl_status build_body(map_text *text, const tp_node_id *roots, int32_t root_count)
 {
     tp_vpu_ir *ir = text->ir;
-    const tp_shape *shape = &tp_graph_node(ir->graph, roots[0])->shape;
+    tp_shape shape;
+    if (!tp_vpu_pieces_find(ir->graph, ir->is_stored, roots, root_count, &shape))
+        return TP_FAIL(TPUCL_INTERNAL, "the cluster of '%s' has no loop for all that it stores",
+                       tp_graph_node(ir->graph, roots[0])->def->name);
+    const int64_t elems = tp_shape_elems(&shape);
     tp_ix tuple[TP_MAX_RANK] = {0};
-    tp_vpu_loops_add(ir, &text->loops, shape, tuple);
-    const tp_ix number = tp_ix_linearise(ir->index, shape, tuple);
+    tp_vpu_loops_add(ir, &text->loops, &shape, tuple);
+    const tp_ix number = tp_ix_linearise(ir->index, &shape, tuple);
     for (int32_t i = 0; i < root_count; i++)
         ir->is_own_root[roots[i]] = true;
     for (int32_t i = 0; i < root_count; i++) {
         const tp_shape *own = &tp_graph_node(ir->graph, roots[i])->shape;
         tp_ix own_tuple[TP_MAX_RANK] = {0};
-        if (tp_shape_equal(own, shape))
+        if (tp_shape_equal(own, &shape)) {
             TP_TRY(tp_vpu_ir_store(ir, roots[i], tuple));
-        else {
+        } else if (tp_shape_elems(own) != elems) {
+            TP_TRY(store_pieces(ir, roots[i], &shape, tuple));
+        } else {
             tp_ix_delinearise(ir->index, own, number, own_tuple);
             TP_TRY(tp_vpu_ir_store(ir, roots[i], own_tuple));
         }

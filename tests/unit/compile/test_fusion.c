@@ -283,6 +283,27 @@ Test(fusion, a_kernel_reads_no_more_tensors_than_it_has_arguments_for)
     tp_graph_destroy(graph);
 }
 
+/* Gates of a recurrent layer: what is put side by side is computed where it is put. */
+Test(fusion, pieces_and_what_they_are_made_of_are_one_launch)
+{
+    tp_graph *graph = NULL;
+    EXPECT_OK(tp_graph_create(tp_ops_registry(), &graph));
+    tp_node_id parts[4];
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "in%d", i);
+        parts[i] =
+            tp_op_tanh(graph, tp_graph_add_input(graph, name, TP_F32, (tp_shape){2, {64, 128}}));
+    }
+    tp_graph_add_output(graph, "last", parts[3]);
+    tp_graph_add_output(graph, "all", tp_op_concatenate(graph, parts, 4, 1));
+    tp_program *program = compiled(graph, 0);
+    cr_assert_eq(count_entries(program, "vpu_map"), 1);
+    cr_assert_eq(program->launch_count, 1);
+    tp_program_destroy(program);
+    tp_graph_destroy(graph);
+}
+
 static tpucl_status compile_once(void *user)
 {
     const tp_compile_options options = {.name = "test", .caps = &cpu};
