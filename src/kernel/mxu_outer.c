@@ -138,9 +138,9 @@ static tpucl_status add_product(tp_mxu_builder *builder, const groups *g)
     const char *options =
         tp_arena_printf(builder->arena,
                         "-DGROUP_PANELS=%d -DGROUP_TILES=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d"
-                        " -DPAIRS_ARE_STEPS=%d -DMXU_SUMS_CORES=%d",
+                        " -DPAIRS_ARE_STEPS=%d -DTP_BF16_CONVERT=%d -DMXU_SUMS_CORES=%d",
                         (int)g->panels, (int)g->tiles, (int)g->vectors, a_runs_along_k(problem),
-                        !builder->caps->has_bf16_pairs, sums_cores);
+                        !builder->caps->has_bf16_pairs, builder->caps->has_bf16_pairs, sums_cores);
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,
