@@ -57,8 +57,9 @@ static groups choose_groups(const tp_mxu_builder *builder, int64_t levels)
     const int64_t panels = tp_mxu_ceil_div(p->m, PANEL), tiles = tp_mxu_ceil_div(p->n, g.columns);
     const int64_t others = tp_mxu_units(p) * p->batch;
     const int64_t wanted = 3 * (int64_t)builder->caps->compute_units;
-    if (g.panels > panels) g.panels = panels;
-    if (g.tiles > tiles) g.tiles = tiles;
+    /* of an empty result, too: whether it is taken is asked before it is known to need no launch */
+    if (g.panels > panels) g.panels = panels > 0 ? panels : 1;
+    if (g.tiles > tiles) g.tiles = tiles > 0 ? tiles : 1;
     for (;;) {
         g.count_m = tp_mxu_ceil_div(panels, g.panels);
         g.count_n = tp_mxu_ceil_div(tiles, g.tiles);
