@@ -158,13 +158,8 @@ static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0
 
 /* Rows of the operands on their way into the second-level cache: a chunk's are far apart, which no
  * processor foresees, and come while the chunk before is multiplied. */
-#if PAIRS_ARE_STEPS
-#define PREFETCH(ptr) (void)(ptr)
-#else
-#define PREFETCH(ptr) __asm__ volatile("prefetcht1 %0" : : "m"(*(ptr)))
-#endif
-#define LINE_BYTES 64
-
+/* A step of k of both operands: a chunk's are far apart, which no processor foresees, and are asked
+ * for while the chunk before is multiplied. */
 static inline void prefetch_row(global const mxu_a_t *a, uint rows, global const mxu_b_t *b,
                                 uint columns)
 {

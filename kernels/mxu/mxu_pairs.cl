@@ -140,6 +140,27 @@ static inline void sum_tile(mxu_vector *sums, mxu_panel panel, uint least_a,
 #endif
 }
 
+/* Elements from a row of A to the next where rows follow each other in memory, else 0: a product of
+ * matrices, or a convolution of 1x1 pixels. */
+#if MXU_KIND == MXU_DOT
+#define ROW_ELEMS (a_stride_inner == 1 ? a_stride_outer : 0)
+#elif CONV_KERNEL_H * CONV_KERNEL_W * CONV_STRIDE_H * CONV_STRIDE_W == 1 &&                        \
+    CONV_IN_H == CONV_OUT_H && CONV_IN_W == CONV_OUT_W && MXU_KIND != MXU_CONV_FILTER_GRAD
+#define ROW_ELEMS (ulong) size_k
+#else
+#define ROW_ELEMS 0ul
+#endif
+
+/* Part `index` of `parts` of the rows that the next work-group will pack. `a` is its first row. */
+static inline void prefetch_rows(global const mxu_a_t *a, ulong row_elems, uint elems, uint index,
+                                 uint parts)
+{
+    const uint line = LINE_BYTES / sizeof *a, lines = (elems + line - 1) / line;
+    const uint share = (TILE_M * lines + parts - 1) / parts;
+    for (uint i = index * share; i < min((index + 1) * share, TILE_M * lines); i++)
+        PREFETCH(a + i / lines * row_elems + i % lines * line);
+}
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(const mxu_a_t, a),
                                                                      TP_TENSOR(const uint, b),
                                                                      TP_EPILOGUE_PARAMS, MXU_PARAMS,
@@ -169,6 +190,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(c
         global const uint *least_b = words +
                                      mxu_pair_least(MXU_PARTS * batch * tiles, slice, size_k) +
                                      place.k_begin / MXU_CHUNK;
+#if !INPUT_PHASES
+        if (ROW_ELEMS > 0 && m0 + 2 * TILE_M <= size_m)
+            prefetch_rows(a_ptr + (m0 + TILE_M) * ROW_ELEMS + place.k_begin, ROW_ELEMS, count,
+                          tile - first_tile, last_tile - first_tile);
+#endif
         mxu_vector sums[TILE_M * TILE_VECTORS];
         sum_tile(sums, panel, least_a, b_ptr, least_b, place.k_begin, count, ROWS_ARG);
 #if INPUT_PHASES

@@ -73,10 +73,12 @@ static tpucl_status plan(tp_mxu_builder *builder)
     TP_TRY(tp_mxu_pack_b(builder, &t, true, &b));
     const char *what = tp_arena_printf(builder->arena, "mxu_pairs %dx%d", t.rows, t.columns);
     /* forced on a device without the instruction, to check the rest */
-    const char *options = tp_arena_printf(
-        builder->arena,
-        "-DTILE_M=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPAIRS_ARE_STEPS=%d -DINPUT_PHASES=%d",
-        t.rows, t.vectors, t.panel_by_row, !builder->caps->has_bf16_pairs, t.by_phase);
+    const char *options =
+        tp_arena_printf(builder->arena,
+                        "-DTILE_M=%d -DTILE_VECTORS=%d -DPANEL_BY_ROW=%d -DPAIRS_ARE_STEPS=%d "
+                        "-DTP_BF16_CONVERT=%d -DINPUT_PHASES=%d",
+                        t.rows, t.vectors, t.panel_by_row, !builder->caps->has_bf16_pairs,
+                        builder->caps->has_bf16_pairs, t.by_phase);
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,

@@ -237,7 +237,8 @@ static tpucl_status add_combine(tp_mxu_builder *builder, int32_t partial)
     const tp_mxu_launch launch = {
         .what = "mxu_combine",
         .text = tp_mxu_text(builder, "mxu/mxu_combine.cl", false),
-        .options = tp_arena_printf(builder->arena, "-DCOLUMNS=%d", columns),
+        .options = tp_arena_printf(builder->arena, "-DCOLUMNS=%d -DTP_BF16_CONVERT=%d", columns,
+                                   builder->caps->has_bf16_pairs),
         .entry = "mxu_combine",
         .args = &args,
         .global = {(size_t)tp_mxu_ceil_div(problem->n, columns), (size_t)problem->m,
