@@ -18,9 +18,10 @@
  * Views. A buffer may be part of another one, without memory of its own: in a loop another part each
  * turn. Kernels see no difference: their tensor's offset moves.
  *
- * Segments run in order. Loops are ranges of launches of one segment that run several times. After a per-core segment's last wave, its `reduce` (if any) sums a flat
- * f32 range of the CORE slab over the cores of each replica group, by the balanced tree, into a
- * range of REPLICATED.
+ * Segments run in order. Loops are ranges of launches of one segment that run several times. After a
+ * per-core segment's last wave, its `reduce` (if any) has summed a flat f32 range of the CORE slab over
+ * the cores of each replica group, by the balanced tree, into a range of REPLICATED, and, behind it
+ * there, what launches of the segment sum over a wave's cores themselves (TP_ARG_SUM).
  *
  * A program is immutable after tp_program_builder_finish and may be used by several threads.
  */
