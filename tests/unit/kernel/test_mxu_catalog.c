@@ -83,7 +83,7 @@ Test(mxu_catalog, names_end_with_the_reference)
     int count = 0;
     while (names[count] != NULL)
         count++;
-    cr_assert(count == 10);
+    cr_assert(count == 9);
     cr_assert_str_eq(names[count - 1], "mxu_reference");
 }
 
