@@ -82,6 +82,7 @@ static bool a_runs_along_k(const tp_mxu_problem *p)
  * where a launch to pack would take as long as the product. */
 static bool pays_along_k(const tp_mxu_problem *p)
 {
+    if (p->runs_per_b > 1) return false; /* it is packed once for all of them */
     return (p->m <= MOST_PANELS * PANEL && p->n * p->k >= WIDE_B) || p->m * p->n * p->k <= SMALL;
 }
 
