@@ -141,17 +141,13 @@ tpucl_status tpucl_bench_report_json(const tpucl_bench_report *report, char **ou
     tp_json_writer writer = {0};
     tp_api_device_info(tp_device_label(inner->device), tp_device_get_caps(inner->device), true, "",
                        &device);
-    tp_json_begin_object(&writer);
-    tp_json_put_string(&writer, "version", tpucl_version_string());
-    tp_json_put_int(&writer, "contract", TPUCL_CONTRACT_VERSION);
+    tp_api_begin_report(&writer, &device);
     tp_json_key(&writer, "host");
     tp_json_begin_object(&writer);
     tp_json_put_string(&writer, "processor", inner->processor);
     tp_json_put_int(&writer, "processors", inner->processor_count);
     tp_json_put_string(&writer, "time", inner->time);
     tp_json_end_object(&writer);
-    tp_json_key(&writer, "device");
-    tp_api_write_device(&writer, &device);
     tp_json_key(&writer, "suites");
     tp_json_begin_array(&writer);
     for (size_t i = 0; i < inner->suites.count; i++)

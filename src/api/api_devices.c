@@ -89,6 +89,15 @@ void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info)
     tp_json_end_object(writer);
 }
 
+void tp_api_begin_report(tp_json_writer *writer, const tpucl_device_info *device)
+{
+    tp_json_begin_object(writer);
+    tp_json_put_string(writer, "version", tpucl_version_string());
+    tp_json_put_int(writer, "contract", TPUCL_CONTRACT_VERSION);
+    tp_json_key(writer, "device");
+    tp_api_write_device(writer, device);
+}
+
 tpucl_status tpucl_device_list_json(const tpucl_device_list *list, int32_t only, char **out_text)
 {
     TP_API_NEED(list);

@@ -372,11 +372,7 @@ tpucl_status tpucl_tune_report_json(const tpucl_tune_report *report, char **out_
     TP_API_NEED(report);
     TP_API_NEED(out_text);
     tp_json_writer writer = {0};
-    tp_json_begin_object(&writer);
-    tp_json_put_string(&writer, "version", tpucl_version_string());
-    tp_json_put_int(&writer, "contract", TPUCL_CONTRACT_VERSION);
-    tp_json_key(&writer, "device");
-    tp_api_write_device(&writer, &report->device);
+    tp_api_begin_report(&writer, &report->device);
     tp_json_put_string(&writer, "device_class", report->device_class);
     tp_json_put_string(&writer, "file", report->file);
     tp_json_put_bool(&writer, "stopped", report->was_stopped);

@@ -119,11 +119,7 @@ tpucl_status tpucl_verify_report_json(const tpucl_verify_report *report, char **
     TP_API_NEED(report);
     TP_API_NEED(out_text);
     tp_json_writer writer = {0};
-    tp_json_begin_object(&writer);
-    tp_json_put_string(&writer, "version", tpucl_version_string());
-    tp_json_put_int(&writer, "contract", TPUCL_CONTRACT_VERSION);
-    tp_json_key(&writer, "device");
-    tp_api_write_device(&writer, &report->summary.device);
+    tp_api_begin_report(&writer, &report->summary.device);
     tp_json_put_bool(&writer, "exact", report->summary.exact);
     tp_json_put_int(&writer, "passed", report->summary.passed);
     tp_json_put_int(&writer, "failed", report->summary.failed);

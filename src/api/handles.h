@@ -34,6 +34,8 @@ void tp_api_device_info(const char *selector, const tp_device_caps *caps, bool u
                         const char *reason, tpucl_device_info *out_info);
 /* One element of "devices" in docs/json.md. */
 void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info);
+/* Opens the object of a report on one device: versions and device; the caller goes on and ends it. */
+void tp_api_begin_report(tp_json_writer *writer, const tpucl_device_info *device);
 /* One element of "findings" there. */
 void tp_api_write_finding(tp_json_writer *writer, const tpucl_finding *finding);
 

@@ -92,11 +92,13 @@ const tp_mxu_record *tp_record_file_find(const tp_record_file *file, const char 
 /* Adds the record or puts it in the place of the one for the same problem. Texts are borrowed. */
 tpucl_status tp_record_file_put(tp_record_file *file, const tp_mxu_record *record);
 
+/* The whole file as one object. */
+void tp_record_file_write(tp_json_writer *writer, const tp_record_file *file);
+
 /* Writes aside, syncs, renames. */
 tpucl_status tp_record_file_save(const tp_record_file *file, const char *path);
 
 /* One element of "records", without its braces; api/ writes records with it, too. */
-
 void tp_mxu_record_write(tp_json_writer *writer, const tp_mxu_record *record);
 
 /* ---- sets ---- */

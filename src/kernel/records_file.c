@@ -265,21 +265,26 @@ void tp_mxu_record_write(tp_json_writer *writer, const tp_mxu_record *record)
     tp_json_put_string(writer, "date", record->date);
 }
 
+void tp_record_file_write(tp_json_writer *writer, const tp_record_file *file)
+{
+    tp_json_begin_object(writer);
+    tp_json_put_int(writer, "format", TP_RECORDS_FORMAT);
+    tp_json_put_string(writer, "device_class", file->device_class);
+    tp_json_put_string(writer, "width_class", file->width_class);
+    tp_json_key(writer, "records");
+    tp_json_begin_array(writer);
+    for (size_t i = 0; i < file->records.count; i++) {
+        tp_json_begin_object(writer);
+        tp_mxu_record_write(writer, &file->records.items[i]);
+        tp_json_end_object(writer);
+    }
+    tp_json_end_array(writer);
+    tp_json_end_object(writer);
+}
+
 tpucl_status tp_record_file_save(const tp_record_file *file, const char *path)
 {
     tp_json_writer writer = {0};
-    tp_json_begin_object(&writer);
-    tp_json_put_int(&writer, "format", TP_RECORDS_FORMAT);
-    tp_json_put_string(&writer, "device_class", file->device_class);
-    tp_json_put_string(&writer, "width_class", file->width_class);
-    tp_json_key(&writer, "records");
-    tp_json_begin_array(&writer);
-    for (size_t i = 0; i < file->records.count; i++) {
-        tp_json_begin_object(&writer);
-        tp_mxu_record_write(&writer, &file->records.items[i]);
-        tp_json_end_object(&writer);
-    }
-    tp_json_end_array(&writer);
-    tp_json_end_object(&writer);
+    tp_record_file_write(&writer, file);
     return tp_json_writer_save(&writer, path);
 }

@@ -75,26 +75,14 @@ static void compare(const tp_mxu_record *a, const tp_mxu_record *b)
     require(strcmp(a->device, b->device) == 0 && strcmp(a->kernels, b->kernels) == 0);
 }
 
-/* The writer's text of one record, as an object. */
+/* What the writer makes of the file is the same file. */
 static void read_back(const tp_record_file *file, tp_arena *arena)
 {
     tp_json_writer writer = {.compact = true};
     char *text = NULL;
     tp_problems wrong = {0};
     tp_record_file again;
-    tp_json_begin_object(&writer);
-    tp_json_put_int(&writer, "format", TP_RECORDS_FORMAT);
-    tp_json_put_string(&writer, "device_class", file->device_class);
-    tp_json_put_string(&writer, "width_class", file->width_class);
-    tp_json_key(&writer, "records");
-    tp_json_begin_array(&writer);
-    for (size_t i = 0; i < file->records.count; i++) {
-        tp_json_begin_object(&writer);
-        tp_mxu_record_write(&writer, &file->records.items[i]);
-        tp_json_end_object(&writer);
-    }
-    tp_json_end_array(&writer);
-    tp_json_end_object(&writer);
+    tp_record_file_write(&writer, file);
     require(tp_json_writer_finish(&writer, &text) == TPUCL_OK);
     require(tp_record_file_parse(text, strlen(text), "again", arena, &wrong, &again) == TPUCL_OK);
     require(wrong.count == 0 && again.records.count == file->records.count);

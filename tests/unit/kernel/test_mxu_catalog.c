@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>
+#include "harness/sample_device.h"
 #include "kernel/mxu.h"
 
 static tp_arena *arena;
@@ -11,40 +12,13 @@ static tp_device_caps cpu, gpu;
 static void setup(void)
 {
     cr_assert(tp_arena_create(0, &arena) == TPUCL_OK);
-    cpu = (tp_device_caps){
-        .type = TP_DEVICE_CPU,
-        .compute_units = 2,
-        .max_work_group_size = 4096,
-        .max_allocation_bytes = 1 << 30,
-        .local_memory_bytes = 1 << 20,
-        .local_memory_is_ordinary = true,
-        .preferred_float_vector = 16,
-    };
-    gpu = (tp_device_caps){
-        .type = TP_DEVICE_GPU,
-        .compute_units = 20,
-        .max_work_group_size = 1024,
-        .max_allocation_bytes = 1 << 30,
-        .local_memory_bytes = 49152,
-        .preferred_float_vector = 1,
-    };
-    problem = (tp_mxu_problem){
-        .batch = 1,
-        .m = 128,
-        .n = 512,
-        .k = 784,
-        .a = {.dtype = TP_BF16, .stride_batch = 128 * 784, .stride_outer = 784, .stride_inner = 1},
-        .b = {.dtype = TP_BF16,
-              .is_replicated = true,
-              .stride_batch = 784 * 512,
-              .stride_outer = 1,
-              .stride_inner = 512},
-        .c_dtype = TP_F32,
-        .a_tensor = 4,
-        .b_tensor = 7,
-        .c_tensor = 9,
-        .label = "dense",
-    };
+    cpu = sample_cpu();
+    gpu = sample_gpu();
+    problem = sample_dense(128);
+    problem.b.is_replicated = true;
+    problem.a_tensor = 4;
+    problem.b_tensor = 7;
+    problem.c_tensor = 9;
     cr_assert(tp_mxu_plain_epilogue(&problem, arena) == TPUCL_OK);
 }
 

@@ -3,6 +3,7 @@
  * them. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include "harness/sample_device.h"
 #include "kernel/mxu_choice.h"
 
 static tp_arena *arena;
@@ -13,24 +14,8 @@ static tp_device_caps cpu;
 static void setup(void)
 {
     cr_assert(tp_arena_create(0, &arena) == TPUCL_OK);
-    cpu = (tp_device_caps){
-        .type = TP_DEVICE_CPU,
-        .compute_units = 2,
-        .max_work_group_size = 4096,
-        .max_allocation_bytes = 1 << 30,
-        .local_memory_bytes = 1 << 20,
-        .local_memory_is_ordinary = true,
-        .preferred_float_vector = 16,
-    };
-    problem = (tp_mxu_problem){
-        .batch = 1,
-        .m = 130,
-        .n = 512,
-        .k = 784,
-        .a = {.dtype = TP_BF16, .stride_batch = 130 * 784, .stride_outer = 784, .stride_inner = 1},
-        .b = {.dtype = TP_BF16, .stride_batch = 784 * 512, .stride_outer = 1, .stride_inner = 512},
-        .c_dtype = TP_F32,
-    };
+    cpu = sample_cpu();
+    problem = sample_dense(130);
     cr_assert(tp_mxu_plain_epilogue(&problem, arena) == TPUCL_OK);
 }
 

@@ -9,6 +9,7 @@
 #include "core/embedded.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "harness/sample_device.h"
 #include "kernel/records.h"
 
 static tp_arena *arena;
@@ -22,26 +23,10 @@ static void setup(void)
     cr_assert(mkdtemp(folder) != NULL);
     setenv("TPUCL_TUNING_DIR", folder, 1);
     unsetenv("TPUCL_TUNING");
-    cpu = (tp_device_caps){
-        .platform = "Some Platform",
-        .type = TP_DEVICE_CPU,
-        .compute_units = 2,
-        .max_work_group_size = 4096,
-        .max_allocation_bytes = 1 << 30,
-        .local_memory_bytes = 1 << 20,
-        .local_memory_is_ordinary = true,
-        .preferred_float_vector = 16,
-    };
-    problem = (tp_mxu_problem){
-        .batch = 1,
-        .m = 130,
-        .n = 512,
-        .k = 784,
-        .a = {.dtype = TP_BF16, .stride_batch = 130 * 784, .stride_outer = 784, .stride_inner = 1},
-        .b = {.dtype = TP_F32, .stride_batch = 784 * 512, .stride_outer = 1, .stride_inner = 512},
-        .c_dtype = TP_F32,
-        .label = "dense",
-    };
+    cpu = sample_cpu();
+    snprintf(cpu.platform, sizeof cpu.platform, "Some Platform");
+    problem = sample_dense(130);
+    problem.b.dtype = TP_F32;
     cr_assert(tp_mxu_plain_epilogue(&problem, arena) == TPUCL_OK);
 }
 
