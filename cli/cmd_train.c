@@ -40,7 +40,21 @@ static const tp_opt_row options[] = {
      .value = "FOLDER",
      .complete = TP_COMPLETE_FOLDER,
      .offset = offsetof(tp_run_values, output_dir),
-     .help = "leave params.safetensors, config.json and result.json there"},
+     .help = "leave params.safetensors, config.json, result.json and checkpoints there"},
+    {.name = "resume",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(tp_run_values, resume),
+     .help = "go on from the newest whole checkpoint; from the beginning when there is none"},
+    {.name = "resume-from",
+     .kind = TP_OPT_TEXT,
+     .value = "CHECKPOINT",
+     .complete = TP_COMPLETE_FOLDER,
+     .offset = offsetof(tp_run_values, resume_from),
+     .help = "go on from this one, a folder step-..."},
+    {.name = "overwrite",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(tp_run_values, overwrite),
+     .help = "begin anew where an earlier run left checkpoints, and remove those"},
     {.name = NULL},
 };
 
@@ -149,14 +163,17 @@ static void print_end(const tpucl_run *run, const tpucl_run_result *result)
     fprintf(stderr, "time: input %.0f %%, compute %.0f %%, memory %.0f %%, idle %.0f %%; %s\n",
             100 * breakdown->input, 100 * breakdown->compute, 100 * breakdown->memory,
             100 * breakdown->idle, breakdown->verdict);
-    if (*folder) fprintf(stderr, "parameters, configuration and result are in '%s'\n", folder);
+    if (*folder)
+        fprintf(stderr, "parameters, configuration, result and checkpoints are in '%s'\n", folder);
 }
 
 static void print_interrupted(const tpucl_run *run, const tpucl_run_result *result)
 {
     const char *folder = tpucl_run_get_info(run)->output_dir;
     if (*folder)
-        fprintf(stderr, "tpucl train: interrupted after step %lld; its parameters are in '%s'\n",
+        fprintf(stderr,
+                "tpucl train: interrupted after step %lld; the state is in '%s', --resume goes on "
+                "from there\n",
                 (long long)result->steps, folder);
     else
         fprintf(stderr,
@@ -195,6 +212,19 @@ static tp_exit train(const tp_cmd *cmd, const tp_run_values *values, tpucl_run *
     return code;
 }
 
+/* Prints where it goes on. */
+static tpucl_status resume(tpucl_run *run, const tp_run_values *values)
+{
+    tpucl_resumed resumed;
+    const tpucl_status status = tpucl_run_resume(run, values->resume_from, &resumed);
+    if (status == TPUCL_OK)
+        fprintf(stderr, "goes on from '%s', step %lld of %lld\n", resumed.path,
+                (long long)resumed.step, (long long)tpucl_run_get_info(run)->steps);
+    if (status != TPUCL_NOT_FOUND || values->resume_from) return status;
+    fprintf(stderr, "no checkpoint yet: begins with step 1\n");
+    return TPUCL_OK;
+}
+
 static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
 {
     tp_run_values values = {0};
@@ -213,6 +243,10 @@ static tp_exit run_train(const tp_cmd *cmd, int argc, char **argv)
         return tp_cmd_fail(cmd, status);
     }
     if (values.params && (status = tpucl_run_load_params(run, values.params)) != TPUCL_OK) {
+        tpucl_run_destroy(run);
+        return tp_cmd_fail(cmd, status);
+    }
+    if ((values.resume || values.resume_from) && (status = resume(run, &values)) != TPUCL_OK) {
         tpucl_run_destroy(run);
         return tp_cmd_fail(cmd, status);
     }
@@ -239,8 +273,11 @@ const tp_cmd tp_cmd_train = {
         "parameters. It depends on the configuration alone: not on the device, --split, "
         "--wave-cores or "
         "--synchronous.\n\n"
-        "Interrupting (Ctrl-C) ends the run after the step that is being computed, writes what the "
-        "end "
+        "With an output folder the state is saved at the end of each epoch, or every "
+        "checkpoint.every steps. --resume goes on from there, whatever ended the run, to the same "
+        "params_sha256 as if nothing had.\n\n"
+        "Interrupting (Ctrl-C) ends the run after the step that is being computed, saves its "
+        "state, writes what the end "
         "would have written, and gives exit code 5. A second Ctrl-C ends it at once. SIGTERM does "
         "the "
         "same, and so does a terminal that goes away (SIGHUP), unless nohup is in front.",
@@ -250,6 +287,8 @@ const tp_cmd tp_cmd_train = {
         "with other values\n"
         "tpucl train run.json --topology k80 --json result.json --output-dir out\n"
         "on another machine, keeping everything\n"
+        "tpucl train run.json --output-dir out --resume\n"
+        "begin, or go on where the last one was interrupted or killed\n"
         "tpucl train model.keras --data fashion-mnist --output-dir out\n"
         "a Keras model, from the weights in the file\n"
         "tpucl train run.json --device cpu --split 2\nsame bits, on two sub-devices",

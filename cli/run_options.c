@@ -76,6 +76,7 @@ tpucl_run_options tp_run_settings(const tp_run_values *values, const char *confi
     options.device = values->device;
     options.split = (int32_t)values->split;
     options.synchronous = values->synchronous;
+    options.overwrite = values->overwrite;
     return options;
 }
 

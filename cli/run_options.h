@@ -14,7 +14,8 @@ typedef struct tp_run_values {
     bool synchronous;
     /* train alone */
     int64_t steps, epochs;
-    const char *output_dir, *data;
+    const char *output_dir, *data, *resume_from;
+    bool resume, overwrite;
     const char *params;  /* train and eval */
     const char *weights; /* train and check, of a Keras model */
     /* eval alone */

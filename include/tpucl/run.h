@@ -27,6 +27,8 @@ typedef struct tpucl_run_options {
      * is 0 while it is not known. From any thread, never two at once. May be NULL. */
     void (*building)(void *user, const char *what, int32_t done, int32_t total);
     void *building_user;
+    bool
+        overwrite; /* checkpoints of an earlier run in the same folder are removed, not a reason to stop */
 } tpucl_run_options;
 
 static inline tpucl_run_options tpucl_run_options_default(void)
@@ -109,9 +111,22 @@ TPUCL_API const tpucl_run_info *tpucl_run_get_info(const tpucl_run *run);
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_device_info(const tpucl_run *run, int32_t index,
                                                               tpucl_device_info *out_info);
 
+typedef struct tpucl_resumed {
+    const char *path; /* of the checkpoint; borrowed from the run */
+    int64_t step;
+} tpucl_resumed;
+
+/* Before tpucl_run_train: puts the run where a checkpoint was made, so that the rest gives the same parameters to
+ * the last bit as if nothing had happened. `path` is one checkpoint (".../step-000000001200"), or NULL for the newest
+ * whole one of the run's folder (checkpoint.folder, or checkpoints in output_dir); the log says which were passed
+ * over and why, and in which keys the configuration differs. TPUCL_NOT_FOUND when there is none, TPUCL_CORRUPT_DATA,
+ * or TPUCL_INVALID_CONFIG with all differences when it is of another training; nothing is changed then. */
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_resume(tpucl_run *run, const char *path,
+                                                         tpucl_resumed *out_resumed);
+
 /* Trains to the end. With an `output_dir` it leaves params.safetensors, config.json and result.json
- * there, and fails before the first step when it could not. Stopped by tpucl_run_stop:
- * TPUCL_INTERRUPTED, with the same files of the steps done. */
+ * there, and fails before the first step when it could not; checkpoints as the configuration says, the last one of the
+ * last step. Stopped by tpucl_run_stop: TPUCL_INTERRUPTED, with the same files of the steps done. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_run_train(tpucl_run *run,
                                                         const tpucl_run_callbacks *callbacks,
                                                         tpucl_run_result *out_result);

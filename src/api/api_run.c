@@ -113,6 +113,7 @@ tpucl_status tpucl_run_create(const tpucl_run_options *options, tpucl_run **out_
     tpucl_status status;
     run->building = all.building;
     run->building_user = all.building_user;
+    run->overwrite = all.overwrite;
     tp_session_options session = {.selector = all.device,
                                   .split = all.split,
                                   .synchronous = all.synchronous,
@@ -288,23 +289,49 @@ static tpucl_status warn_of_hazards(const tpucl_run *run)
     return status;
 }
 
+static tpucl_status finish_training(tpucl_run *run, bool interrupted)
+{
+    TP_TRY(fill_result(run, interrupted));
+    return write_output(run);
+}
+
 tpucl_status tpucl_run_train(tpucl_run *run, const tpucl_run_callbacks *callbacks,
                              tpucl_run_result *out_result)
 {
     TP_API_NEED(run);
     TP_TRY(prepare_output(run));
+    TP_TRY(tp_session_prepare_checkpoints(run->session, run->overwrite));
     TP_TRY(warn_of_hazards(run));
     bridge user = {run, callbacks};
     tp_session_callbacks session = {on_progress, on_epoch, &user};
     tpucl_status status = tp_session_train(run->session, &session);
     bool interrupted = status == TPUCL_INTERRUPTED;
-    if (status != TPUCL_OK && !interrupted) TP_TRY(status);
-    TP_TRY(fill_result(run, interrupted));
-    TP_TRY(write_output(run));
+    /* A last checkpoint that could not be saved does not keep the results from where they can be. */
+    const bool is_trained = interrupted || tp_session_steps_done(run->session) == run->info.steps;
+    if (status != TPUCL_OK && !is_trained) TP_TRY(status);
+    tpucl_error error;
+    tp_error_capture(&error);
+    const tpucl_status written = finish_training(run, interrupted);
+    if (status != TPUCL_OK && !interrupted) {
+        tp_error_restore(&error);
+        return status;
+    }
+    TP_TRY(written);
     if (out_result) *out_result = run->result;
     if (interrupted)
         return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",
                        (long long)run->result.steps, (long long)run->info.steps);
+    return TPUCL_OK;
+}
+
+tpucl_status tpucl_run_resume(tpucl_run *run, const char *path, tpucl_resumed *out_resumed)
+{
+    TP_API_NEED(run);
+    tp_session_resumed resumed;
+    TP_TRY(tp_session_resume(run->session, path, &resumed));
+    const char *copy = tp_arena_strdup(run->arena, resumed.path);
+    if (!copy) return TPUCL_OUT_OF_MEMORY;
+    if (out_resumed) *out_resumed = (tpucl_resumed){copy, resumed.step};
     return TPUCL_OK;
 }
 

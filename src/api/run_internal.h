@@ -20,6 +20,7 @@ struct tpucl_run {
     tpucl_launch_profile *launches; /* of the last profile */
     void (*building)(void *user, const char *what, int32_t done, int32_t total);
     void *building_user;
+    bool overwrite; /* checkpoints of an earlier run */
 };
 
 /* The configuration that the options name, with their overrides; not resolved yet. */

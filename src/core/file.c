@@ -144,6 +144,7 @@ tpucl_status tp_file_make_folders(const char *path)
         int code = mkdir(copy, 0777) == 0 ? 0 : errno; /* the next call may change errno */
         if (code && !tp_file_is_folder(copy))
             status = tp_file_fail("make folder", copy, code == EEXIST ? ENOTDIR : code);
+        if (!code) status = tp_file_sync_entry(copy);
         *end = saved;
     }
     tp_free(copy);
@@ -197,6 +198,12 @@ done:
 tpucl_status tp_file_remove(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT) return tp_file_fail("remove", path, errno);
+    return TPUCL_OK;
+}
+
+tpucl_status tp_file_remove_folder(const char *path)
+{
+    if (rmdir(path) != 0 && errno != ENOENT) return tp_file_fail("remove folder", path, errno);
     return TPUCL_OK;
 }
 

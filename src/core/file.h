@@ -41,13 +41,17 @@ tpucl_status tp_file_write_atomic(const char *path, const void *bytes,
 bool tp_file_exists(const char *path);
 bool tp_file_is_folder(const char *path);
 tpucl_status tp_file_size(const char *path, uint64_t *out_bytes) TPUCL_MUST_CHECK;
-/* Like mkdir -p; a folder that exists is fine. */
+/* Like mkdir -p; a folder that exists is fine, one that is made outlives a power failure. */
 tpucl_status tp_file_make_folders(const char *path) TPUCL_MUST_CHECK;
 /* Names in a folder without "." and "..", in byte order, in `arena`. */
 tpucl_status tp_file_list(const char *path, tp_arena *arena, const char *const **out_names,
                           size_t *out_count) TPUCL_MUST_CHECK;
 /* A file that does not exist is fine. */
 tpucl_status tp_file_remove(const char *path) TPUCL_MUST_CHECK;
+/* An empty folder; one that does not exist is fine. */
+tpucl_status tp_file_remove_folder(const char *path) TPUCL_MUST_CHECK;
+/* Syncs the folder that `path` is in, so that what was made, renamed or removed there stays so. */
+tpucl_status tp_file_sync_entry(const char *path) TPUCL_MUST_CHECK;
 /* "a" and "b" give "a/b"; an absolute `name` stands alone. NULL when memory fails. */
 char *tp_file_join(tp_arena *arena, const char *folder, const char *name);
 /* The part behind the last '/'. Borrowed. */

@@ -110,7 +110,7 @@ static tpucl_status keep_mode(const tp_file_writer *writer)
     return TPUCL_OK;
 }
 
-static tpucl_status sync_folder_of(const char *path)
+tpucl_status tp_file_sync_entry(const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t length = slash ? (size_t)(slash - path) : 0;
@@ -147,7 +147,7 @@ tpucl_status tp_file_writer_commit(tp_file_writer *writer)
     if (status != TPUCL_OK)
         unlink(writer->part_path);
     else
-        status = sync_folder_of(writer->path);
+        status = tp_file_sync_entry(writer->path);
     release(writer);
     return status;
 }

@@ -9,7 +9,7 @@
 #ifndef TP_IO_SAFETENSORS_H
 #define TP_IO_SAFETENSORS_H
 
-#include "core/status.h"
+#include "io/stream.h"
 #include "num/dtype.h"
 #include "num/shape.h"
 
@@ -27,10 +27,19 @@ tpucl_status tp_safetensors_write(const char *path, const tp_tensor_entry *entri
                                   const char *const *keys, const char *const *values,
                                   int32_t metadata_count);
 
+/* The same into a stream, which is neither committed nor aborted. */
+tpucl_status tp_safetensors_write_to(tp_writer *writer, const tp_tensor_entry *entries,
+                                     int32_t count, const char *const *keys,
+                                     const char *const *values, int32_t metadata_count);
+
 typedef struct tp_safetensors tp_safetensors;
 
 /* Reads the whole file. TPUCL_CORRUPT_DATA names file, tensor and what is wrong. */
 tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file);
+/* The bytes of a whole file, called `name` in messages; taken over (tp_free), also on failure. */
+tpucl_status tp_safetensors_adopt(char *bytes, size_t length, const char *name,
+                                  tp_safetensors **out_file);
+/* Accepts NULL. */
 void tp_safetensors_close(tp_safetensors *file);
 
 int32_t tp_safetensors_count(const tp_safetensors *file);

@@ -144,12 +144,10 @@ static tpucl_status check_head(const char *path)
     return header_length(path, head, bytes, &ignored);
 }
 
-static tpucl_status read_file(tp_safetensors *file)
+static tpucl_status parse(tp_safetensors *file)
 {
     tp_json_document *document = NULL;
     uint64_t header = 0;
-    TP_TRY(check_head(file->path));
-    TP_TRY(tp_file_read(file->path, max_file_bytes, &file->bytes, &file->length));
     TP_TRY(header_length(file->path, file->bytes, file->length, &header));
     file->data_begin = 8 + (size_t)header;
     tpucl_status status = tp_json_parse(file->bytes + 8, (size_t)header, file->path, &document);
@@ -160,25 +158,35 @@ static tpucl_status read_file(tp_safetensors *file)
     return malformed ? tp_error_recast(TPUCL_CORRUPT_DATA) : status;
 }
 
-tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file)
+tpucl_status tp_safetensors_adopt(char *bytes, size_t length, const char *name,
+                                  tp_safetensors **out_file)
 {
     tp_arena *arena = NULL;
-    TP_TRY(tp_arena_create(0, &arena));
-    tp_safetensors *file = TP_ARENA_NEW(arena, tp_safetensors);
-    const char *copy = tp_arena_strdup(arena, path);
+    tpucl_status status = tp_arena_create(0, &arena);
+    tp_safetensors *file = arena ? TP_ARENA_NEW(arena, tp_safetensors) : NULL;
+    const char *copy = arena ? tp_arena_strdup(arena, name) : NULL;
     if (!file || !copy) {
+        tp_free(bytes);
         tp_arena_destroy(arena);
-        return TPUCL_OUT_OF_MEMORY;
+        return status == TPUCL_OK ? TPUCL_OUT_OF_MEMORY : status;
     }
-    file->arena = arena;
-    file->path = copy;
-    tpucl_status status = read_file(file);
+    *file = (tp_safetensors){.bytes = bytes, .length = length, .arena = arena, .path = copy};
+    status = parse(file);
     if (status != TPUCL_OK) {
         tp_safetensors_close(file);
         return status;
     }
     *out_file = file;
     return TPUCL_OK;
+}
+
+tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    TP_TRY(check_head(path));
+    TP_TRY(tp_file_read(path, max_file_bytes, &bytes, &length));
+    return tp_safetensors_adopt(bytes, length, path, out_file);
 }
 
 void tp_safetensors_close(tp_safetensors *file)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
-#include "core/file.h"
 #include "core/json_write.h"
 #include "io/safetensors.h"
 #include "io/safetensors_dtype.h"
@@ -68,7 +67,7 @@ static tpucl_status make_header(const tp_tensor_entry *const *order, int32_t cou
 }
 
 /* The header is padded with spaces so that the elements start 8-byte aligned, as other writers do. */
-static tpucl_status write_all(tp_file_writer *file, const char *header,
+static tpucl_status write_all(tp_writer *writer, const char *header,
                               const tp_tensor_entry *const *order, int32_t count)
 {
     size_t length = strlen(header), padding = (8 - length % 8) % 8;
@@ -76,20 +75,19 @@ static tpucl_status write_all(tp_file_writer *file, const char *header,
     unsigned char little[8];
     for (int i = 0; i < 8; i++)
         little[i] = (unsigned char)(total >> (8 * i));
-    TP_TRY(tp_file_writer_write(file, little, sizeof little));
-    TP_TRY(tp_file_writer_write(file, header, length));
-    TP_TRY(tp_file_writer_write(file, "        ", padding));
+    TP_TRY(tp_writer_write(writer, little, sizeof little));
+    TP_TRY(tp_writer_write(writer, header, length));
+    TP_TRY(tp_writer_write(writer, "        ", padding));
     for (int32_t i = 0; i < count; i++)
-        TP_TRY(tp_file_writer_write(file, order[i]->data, order[i]->bytes));
+        TP_TRY(tp_writer_write(writer, order[i]->data, order[i]->bytes));
     return TPUCL_OK;
 }
 
-tpucl_status tp_safetensors_write(const char *path, const tp_tensor_entry *entries, int32_t count,
-                                  const char *const *keys, const char *const *values,
-                                  int32_t metadata_count)
+tpucl_status tp_safetensors_write_to(tp_writer *writer, const tp_tensor_entry *entries,
+                                     int32_t count, const char *const *keys,
+                                     const char *const *values, int32_t metadata_count)
 {
     char *header = NULL;
-    tp_file_writer *file = NULL;
     tpucl_status status = TPUCL_OK;
     const tp_tensor_entry **order = TP_NEW_ARRAY(const tp_tensor_entry *, (size_t)count + 1);
     if (!order) return TPUCL_OUT_OF_MEMORY;
@@ -98,13 +96,24 @@ tpucl_status tp_safetensors_write(const char *path, const tp_tensor_entry *entri
     qsort(order, (size_t)count, sizeof *order, compare_entries);
     TP_TRY_GOTO(status, check_entries(order, count), done);
     TP_TRY_GOTO(status, make_header(order, count, keys, values, metadata_count, &header), done);
-    TP_TRY_GOTO(status, tp_file_writer_open(path, &file), done);
-    TP_TRY_GOTO(status, write_all(file, header, order, count), done);
-    status = tp_file_writer_commit(file);
-    file = NULL;
+    status = write_all(writer, header, order, count);
 done:
-    tp_file_writer_abort(file);
     tp_free(header);
     tp_free(order);
     return status;
+}
+
+tpucl_status tp_safetensors_write(const char *path, const tp_tensor_entry *entries, int32_t count,
+                                  const char *const *keys, const char *const *values,
+                                  int32_t metadata_count)
+{
+    tp_writer *writer = NULL;
+    TP_TRY(tp_writer_open_file(path, &writer));
+    const tpucl_status status =
+        tp_safetensors_write_to(writer, entries, count, keys, values, metadata_count);
+    if (status != TPUCL_OK) {
+        tp_writer_abort(writer);
+        return status;
+    }
+    return tp_writer_commit(writer);
 }

@@ -32,6 +32,8 @@ typedef enum tp_config_dataset {
     TP_DATASET_NPY
 } tp_config_dataset;
 
+typedef enum tp_config_best { TP_BEST_AUTO, TP_BEST_MIN, TP_BEST_MAX } tp_config_best;
+
 /* Lists of names and of numbers: borrowed from the configuration. */
 typedef struct tp_config_ints {
     const int64_t *items;
@@ -167,7 +169,14 @@ typedef struct tp_config {
     int64_t seed;
     const char *output_dir; /* "": nothing is written */
     int64_t log_every;      /* steps */
-    int64_t wave_cores;     /* 0: as many as memory allows */
+    struct {
+        const char *folder; /* "": "checkpoints" in output_dir, or none without one */
+        int64_t every;      /* steps; 0: at the end of each epoch */
+        int64_t keep;       /* newest ones */
+        const char *best;   /* a name of the results; "": none is kept for being the best */
+        int32_t best_mode;  /* tp_config_best */
+    } checkpoint;
+    int64_t wave_cores; /* 0: as many as memory allows */
 
     const char *file;              /* for messages */
     struct tp_config_store *store; /* documents and strings; which keys were given */

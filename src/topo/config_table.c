@@ -23,6 +23,7 @@ static const char *const dtype_names[] = {"float32", "bfloat16", NULL};
 static const char *const rounding_names[] = {"nearest", "stochastic", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
+static const char *const best_names[] = {"auto", "min", "max", NULL};
 static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL};
 
 #define FIELD(field) .offset = offsetof(tp_config, field)
@@ -236,6 +237,21 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "of initial weights, dropout and order of the data"},
     {"output_dir", TP_CONFIG_STRING, FIELD(output_dir), .fallback = "\"\"", .keeps_result = true,
      .meaning = "folder for weights and results; empty: nothing is written"},
+    {"checkpoint.folder", TP_CONFIG_STRING, FIELD(checkpoint.folder), .fallback = "\"\"",
+     .keeps_result = true,
+     .meaning = "folder for checkpoints; empty: checkpoints in output_dir, none without one"},
+    {"checkpoint.every", TP_CONFIG_INT, FIELD(checkpoint.every), COUNT(0, MAX_STEPS),
+     .fallback = "0", .keeps_result = true,
+     .meaning = "steps between two checkpoints; 0: one at the end of each epoch"},
+    {"checkpoint.keep", TP_CONFIG_INT, FIELD(checkpoint.keep), COUNT(1, 1e6), .fallback = "2",
+     .keeps_result = true, .meaning = "how many of the newest checkpoints stay"},
+    {"checkpoint.best", TP_CONFIG_STRING, FIELD(checkpoint.best), .fallback = "\"\"",
+     .keeps_result = true,
+     .meaning = "loss, accuracy or a metric, of the test part where there is one: the checkpoint "
+                "of the epoch with the best one stays, too"},
+    {"checkpoint.best_mode", TP_CONFIG_CHOICE, FIELD(checkpoint.best_mode), .choices = best_names,
+     .fallback = "\"auto\"", .keeps_result = true,
+     .meaning = "what is best; auto: the lowest loss or error, the highest of anything else"},
     {"log_every", TP_CONFIG_INT, FIELD(log_every), COUNT(1, MAX_STEPS), .fallback = "100",
      .keeps_result = true, .meaning = "steps between lines with the loss in the log (-v)"},
     {"wave_cores", TP_CONFIG_INT, FIELD(wave_cores), COUNT(0, TP_TOPOLOGY_MAX_CORES),

@@ -7,88 +7,29 @@
 #include "core/problems.h"
 #include "io/safetensors.h"
 #include "num/bf16.h"
-#include "num/flush.h"
-#include "reference/reference.h"
+#include "train/param_store.h"
 #include "train/params.h"
 #include "train/session_internal.h"
 
-/* ---- where variables are: on devices, or in the interpreter ---- */
-
-typedef struct param {
-    const char *name;
-    tp_dtype dtype;
-    tp_shape shape;
-    uint64_t bytes;
-    bool is_model;
-} param;
-
-/* One of the two is set. */
-typedef struct param_store {
-    tp_variables *variables;
-    tp_reference *reference;
-    const tp_graph *graph; /* the interpreter's */
-} param_store;
-
-static int32_t store_count(const param_store *store)
-{
-    return store->variables ? tp_variables_count(store->variables) : store->graph->variable_count;
-}
-
-static param store_param(const param_store *store, int32_t index)
-{
-    if (store->variables) {
-        const tp_program_variable *info = tp_variables_info(store->variables, index);
-        return (param){info->name, info->dtype, info->shape, info->bytes, info->is_model};
-    }
-    const tp_variable *variable = &store->graph->variables[index];
-    return (param){variable->name, variable->dtype, variable->shape,
-                   (uint64_t)tp_shape_bytes(&variable->shape, variable->dtype), variable->is_model};
-}
-
-static int32_t store_find(const param_store *store, const char *name)
-{
-    return store->variables ? tp_variables_find(store->variables, name)
-                            : tp_graph_find_variable(store->graph, name);
-}
-
-/* Of replica group 0. */
-static tpucl_status store_read(const param_store *store, int32_t index, void *out_data)
-{
-    if (store->variables) return tp_variables_read(store->variables, index, 0, out_data);
-    const tp_host_tensor *tensor = tp_reference_variable(store->reference, 0, index);
-    memcpy(out_data, tensor->data, (size_t)store_param(store, index).bytes);
-    return TPUCL_OK;
-}
-
-static tpucl_status store_write(const param_store *store, int32_t index, int32_t group,
-                                const void *data)
-{
-    if (store->variables) return tp_variables_write(store->variables, index, group, data);
-    tp_host_tensor *tensor = tp_reference_variable(store->reference, group, index);
-    memcpy(tensor->data, data, (size_t)store_param(store, index).bytes);
-    tp_flush_array(tensor->dtype, tensor->data, (uint64_t)tp_shape_elems(&tensor->shape));
-    return TPUCL_OK;
-}
-
 /* ---- to a file ---- */
 
-static tpucl_status read_entries(const param_store *store, tp_arena *arena,
+static tpucl_status read_entries(const tp_param_store *store, tp_arena *arena,
                                  tp_tensor_entry *entries, int32_t *out_count)
 {
     int32_t count = 0;
-    for (int32_t i = 0; i < store_count(store); i++) {
-        const param info = store_param(store, i);
+    for (int32_t i = 0; i < tp_param_store_count(store); i++) {
+        const tp_param info = tp_param_store_param(store, i);
         if (!info.is_model) continue;
         void *data = tp_arena_alloc(arena, info.bytes);
         if (!data) return TPUCL_OUT_OF_MEMORY;
-        TP_TRY(store_read(store, i, data));
+        TP_TRY(tp_param_store_read(store, i, 0, data));
         entries[count++] = (tp_tensor_entry){info.name, info.dtype, info.shape, data, info.bytes};
     }
     *out_count = count;
     return TPUCL_OK;
 }
 
-static tpucl_status save(const param_store *store, const char *path, const char *model_name,
+static tpucl_status save(const tp_param_store *store, const char *path, const char *model_name,
                          int64_t steps)
 {
     tp_arena *arena = NULL;
@@ -96,7 +37,7 @@ static tpucl_status save(const param_store *store, const char *path, const char 
     char step[24], contract[12];
     TP_TRY(tp_arena_create((size_t)1 << 20, &arena));
     tp_tensor_entry *entries =
-        TP_ARENA_NEW_ARRAY(arena, tp_tensor_entry, (size_t)store_count(store) + 1);
+        TP_ARENA_NEW_ARRAY(arena, tp_tensor_entry, (size_t)tp_param_store_count(store) + 1);
     tpucl_status status =
         entries ? read_entries(store, arena, entries, &count) : TPUCL_OUT_OF_MEMORY;
     if (status == TPUCL_OK) {
@@ -112,7 +53,7 @@ static tpucl_status save(const param_store *store, const char *path, const char 
 
 /* ---- from a file ---- */
 
-static void compare_entry(const param *info, const tp_tensor_entry *entry, tp_problems *problems)
+static void compare_entry(const tp_param *info, const tp_tensor_entry *entry, tp_problems *problems)
 {
     char wanted[TP_SHAPE_TEXT_MAX], found[TP_SHAPE_TEXT_MAX];
     if (!entry) {
@@ -130,7 +71,7 @@ static void compare_entry(const param *info, const tp_tensor_entry *entry, tp_pr
 
 /* The entry's elements in the variable's dtype: f32 and bf16 become each other, to nearest. In `arena` where they
  * are not the entry's own. */
-static const void *elements_for(const param *info, const tp_tensor_entry *entry, tp_arena *arena)
+static const void *elements_for(const tp_param *info, const tp_tensor_entry *entry, tp_arena *arena)
 {
     const int64_t elems = tp_shape_elems(&info->shape);
     if (entry->dtype == info->dtype) return entry->data;
@@ -144,46 +85,46 @@ static const void *elements_for(const param *info, const tp_tensor_entry *entry,
     return data;
 }
 
-static tpucl_status write_entry(const param_store *store, int32_t index, int32_t groups,
+static tpucl_status write_entry(const tp_param_store *store, int32_t index, int32_t groups,
                                 const tp_tensor_entry *entry)
 {
-    const param info = store_param(store, index);
+    const tp_param info = tp_param_store_param(store, index);
     tp_arena *arena = NULL;
     TP_TRY(tp_arena_create(0, &arena));
     const void *data = elements_for(&info, entry, arena);
     tpucl_status status = data ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
     for (int32_t g = 0; status == TPUCL_OK && g < groups; g++)
-        status = store_write(store, index, g, data);
+        status = tp_param_store_write(store, index, g, data);
     tp_arena_destroy(arena);
     return status;
 }
 
-static tpucl_status load_entries(const param_store *store, int32_t groups, const char *path,
+static tpucl_status load_entries(const tp_param_store *store, int32_t groups, const char *path,
                                  const tp_safetensors *file)
 {
     tp_problems problems = {0};
-    for (int32_t i = 0; i < store_count(store); i++) {
-        const param info = store_param(store, i);
+    for (int32_t i = 0; i < tp_param_store_count(store); i++) {
+        const tp_param info = tp_param_store_param(store, i);
         if (info.is_model) compare_entry(&info, tp_safetensors_find(file, info.name), &problems);
     }
     for (int32_t i = 0; i < tp_safetensors_count(file); i++) {
         const char *name = tp_safetensors_entry(file, i)->name;
-        const int32_t index = store_find(store, name);
-        if (index < 0 || !store_param(store, index).is_model)
+        const int32_t index = tp_param_store_find(store, name);
+        if (index < 0 || !tp_param_store_param(store, index).is_model)
             tp_problems_add(&problems, "'%s' is no variable of the model", name);
     }
     tpucl_status status = tp_problems_result(&problems, TPUCL_INVALID_CONFIG, path);
     if (status != TPUCL_OK && problems.count == 1) tp_error_note("'%.300s'", path);
     TP_TRY(status);
-    for (int32_t i = 0; i < store_count(store); i++) {
-        const param info = store_param(store, i);
+    for (int32_t i = 0; i < tp_param_store_count(store); i++) {
+        const tp_param info = tp_param_store_param(store, i);
         if (!info.is_model) continue;
         TP_TRY(write_entry(store, i, groups, tp_safetensors_find(file, info.name)));
     }
     return TPUCL_OK;
 }
 
-static tpucl_status load(const param_store *store, int32_t groups, const char *path)
+static tpucl_status load(const tp_param_store *store, int32_t groups, const char *path)
 {
     tp_safetensors *file = NULL;
     TP_TRY(tp_safetensors_open(path, &file));
@@ -197,30 +138,24 @@ static tpucl_status load(const param_store *store, int32_t groups, const char *p
 tpucl_status tp_params_save(tp_variables *variables, const char *path, const char *model_name,
                             int64_t steps)
 {
-    const param_store store = {.variables = variables};
+    const tp_param_store store = {.variables = variables};
     return save(&store, path, model_name, steps);
 }
 
 tpucl_status tp_params_load(tp_variables *variables, int32_t groups, const char *path)
 {
-    const param_store store = {.variables = variables};
+    const tp_param_store store = {.variables = variables};
     return load(&store, groups, path);
-}
-
-static param_store store_of(tp_session *session)
-{
-    if (!session->reference) return (param_store){.variables = tp_session_variables(session)};
-    return (param_store){.reference = session->reference, .graph = session->train.graph};
 }
 
 tpucl_status tp_session_save_params(tp_session *session, const char *path)
 {
-    const param_store store = store_of(session);
+    const tp_param_store store = tp_session_params(session);
     return save(&store, path, tp_model_name(session->model), session->steps_done);
 }
 
 tpucl_status tp_session_load_params(tp_session *session, const char *path)
 {
-    const param_store store = store_of(session);
+    const tp_param_store store = tp_session_params(session);
     return load(&store, tp_session_group_count(session), path);
 }

@@ -160,6 +160,22 @@ tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA25
 tpucl_status tp_session_save_params(tp_session *session, const char *path);
 tpucl_status tp_session_load_params(tp_session *session, const char *path);
 
+/* ---- checkpoints ---- */
+typedef struct tp_session_resumed {
+    char path[1024];
+    int64_t step;
+} tp_session_resumed;
+
+/* Puts the session where a checkpoint's training was: the one in `path`, or NULL: the newest whole one of the
+ * configuration's folder; warnings in the log say which were passed over and why, and in which keys the
+ * configurations differ. TPUCL_NOT_FOUND when there is none, TPUCL_INVALID_CONFIG with all differences when it is of
+ * another training. */
+tpucl_status tp_session_resume(tp_session *session, const char *path,
+                               tp_session_resumed *out_resumed);
+/* Before a training: that its checkpoints can be written, and, unless it was resumed, that the folder has none of an
+ * earlier one; with `overwrite` they are removed. */
+tpucl_status tp_session_prepare_checkpoints(tp_session *session, bool overwrite);
+
 /* Fills every core's infeed record from host arrays, one per field of `source`, of global batch rows. */
 void tp_session_fill_feed(const tp_session *session, const tp_program *program,
                           const tp_source *source, void *const *arrays, int64_t valid,

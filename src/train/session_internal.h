@@ -54,6 +54,13 @@ typedef struct tp_metric_layout {
 
 TP_ARRAY_DEFINE(tp_session_epoch_list, tp_session_epoch)
 
+/* The epoch that is going on: what its record will be made of. */
+typedef struct tp_session_running {
+    tp_metric_sums sums; /* values: the session's train_values */
+    int64_t steps, examples;
+    bool is_recorded; /* as far as it went: the training was stopped in it */
+} tp_session_running;
+
 struct tp_session {
     tp_session_options options;
     tp_config *config;
@@ -81,6 +88,8 @@ struct tp_session {
     int64_t steps_total, steps_per_epoch, steps_done;
     tp_pipeline *pipeline; /* of the training that is going on */
     tp_session_epoch_list epochs;
+    tp_session_running running;
+    bool is_resumed;
     tp_breakdown breakdown;
     uint64_t created_ns, lap_ns;
     tp_startup startup;
@@ -100,6 +109,17 @@ tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
 /* Builds, compiles and loads the evaluation when it is first asked for. */
 tpucl_status tp_session_need_evaluate(tp_session *session);
 void tp_session_graph_deinit(tp_session *session, tp_session_graph *graph);
+
+/* session_checkpoint.c: the folder of checkpoints, in `arena`; NULL: there are none. */
+tpucl_status tp_session_checkpoint_folder(const tp_session *session, tp_arena *arena,
+                                          const char **out_folder);
+
+/* train_loop.c, for both loops: goes on with an epoch that was stopped, or begins the first one. */
+void tp_session_begin_training(tp_session *session);
+/* Its last step is done, and the training was not stopped in it. */
+bool tp_session_is_epoch_due(const tp_session *session);
+/* The record of the running epoch; a new one begins unless the training was stopped in it. */
+tpucl_status tp_session_record_epoch(tp_session *session, tp_session_epoch *epoch, bool is_ended);
 
 /* average.c: weights become their moving average when a training with one is over. */
 tpucl_status tp_session_finish_average(tp_session *session);

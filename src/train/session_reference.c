@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "exec/params_hash.h"
+#include "train/saver.h"
 #include "train/session_internal.h"
 #include "train/shard.h"
 
@@ -79,46 +80,76 @@ static void add_outputs(const tp_session *session, tp_metric_sums *sums)
         }
 }
 
-static tpucl_status run_steps(tp_session *session, const tp_session_callbacks *callbacks,
-                              const void **inputs, float *storage)
+typedef struct loop {
+    tp_session *session;
+    const tp_session_callbacks *callbacks;
+    tp_saver *saver; /* NULL: no checkpoints */
+    uint64_t begin_ns, epoch_ns;
+    int64_t examples;
+} loop;
+
+static tpucl_status end_epoch(loop *l, bool is_ended)
 {
-    uint64_t begin_ns = tp_clock_now_ns(), epoch_ns = begin_ns;
-    tp_metric_sums sums = tp_metrics_begin(session, session->train_values);
-    int64_t examples = 0, epoch_steps = 0, epoch_examples = 0;
-    while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
-        const tp_batch *batch = NULL;
-        TP_TRY(tp_pipeline_next(session->pipeline, &batch));
-        bool is_last = batch->is_last_of_epoch;
-        point_inputs(session, batch, inputs, storage);
-        TP_TRY(tp_reference_step(session->reference, inputs, (uint32_t)session->steps_done));
-        add_outputs(session, &sums);
-        session->steps_done++, epoch_steps++;
-        examples += batch->valid, epoch_examples += batch->valid;
-        double seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns);
-        if (callbacks && callbacks->progress)
-            callbacks->progress(
-                callbacks->user,
-                &(tp_session_progress){.step = session->steps_done,
-                                       .steps = session->steps_total,
-                                       .epoch = tp_session_epoch_of(session, session->steps_done),
-                                       .epochs = tp_session_epoch_of(session, session->steps_total),
-                                       .loss = tp_metrics_loss(&sums),
-                                       .examples_per_second = (double)examples / seconds});
-        if (!is_last && session->steps_done < session->steps_total) continue;
-        tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
-                                  .steps = epoch_steps,
-                                  .examples = epoch_examples,
-                                  .seconds = 1e-9 * (double)(tp_clock_now_ns() - epoch_ns),
-                                  .train_loss = tp_metrics_loss(&sums),
-                                  .train_accuracy = tp_metrics_accuracy(session, &sums)};
-        tp_metrics_finish(session, &sums, epoch.train_metrics);
-        TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
-        if (callbacks && callbacks->epoch) callbacks->epoch(callbacks->user, &epoch);
-        sums = tp_metrics_begin(session, session->train_values);
-        epoch_steps = epoch_examples = 0;
-        epoch_ns = tp_clock_now_ns();
-    }
+    tp_session_epoch epoch = {.seconds = 1e-9 * (double)(tp_clock_now_ns() - l->epoch_ns)};
+    TP_TRY(tp_session_record_epoch(l->session, &epoch, is_ended));
+    if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
+    l->epoch_ns = tp_clock_now_ns();
     return TPUCL_OK;
+}
+
+static tpucl_status end_whole_epoch(loop *l)
+{
+    const tp_session_epoch_list *epochs = &l->session->epochs;
+    TP_TRY(end_epoch(l, true));
+    if (tp_saver_is_due(l->saver, true)) tp_saver_save(l->saver, &epochs->items[epochs->count - 1]);
+    return TPUCL_OK;
+}
+
+static void report_progress(const loop *l)
+{
+    const tp_session *session = l->session;
+    if (!l->callbacks || !l->callbacks->progress) return;
+    const double seconds = 1e-9 * (double)(tp_clock_now_ns() - l->begin_ns);
+    const tp_session_progress progress = {
+        .step = session->steps_done,
+        .steps = session->steps_total,
+        .epoch = tp_session_epoch_of(session, session->steps_done),
+        .epochs = tp_session_epoch_of(session, session->steps_total),
+        .loss = tp_metrics_loss(&session->running.sums),
+        .examples_per_second = (double)l->examples / seconds};
+    l->callbacks->progress(l->callbacks->user, &progress);
+}
+
+static tpucl_status run_step(loop *l, const void **inputs, float *storage)
+{
+    tp_session *session = l->session;
+    const tp_batch *batch = NULL;
+    TP_TRY(tp_pipeline_next(session->pipeline, &batch));
+    point_inputs(session, batch, inputs, storage);
+    TP_TRY(tp_reference_step(session->reference, inputs, (uint32_t)session->steps_done));
+    add_outputs(session, &session->running.sums);
+    session->steps_done++;
+    session->running.steps++;
+    session->running.examples += batch->valid;
+    l->examples += batch->valid;
+    report_progress(l);
+    return TPUCL_OK;
+}
+
+static tpucl_status run_steps(loop *l, const void **inputs, float *storage)
+{
+    tp_session *session = l->session;
+    if (tp_session_is_epoch_due(session)) TP_TRY(end_whole_epoch(l));
+    while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
+        TP_TRY(run_step(l, inputs, storage));
+        if (tp_session_is_epoch_due(session))
+            TP_TRY(end_whole_epoch(l));
+        else if (tp_saver_is_due(l->saver, false))
+            tp_saver_save(l->saver, NULL);
+    }
+    TP_TRY(tp_saver_finish(l->saver));
+    if (!session->running.steps) return TPUCL_OK;
+    return end_epoch(l, session->steps_done == session->steps_total);
 }
 
 tpucl_status tp_session_train_reference(tp_session *session, const tp_session_callbacks *callbacks)
@@ -128,8 +159,13 @@ tpucl_status tp_session_train_reference(tp_session *session, const tp_session_ca
         TP_NEW_ARRAY(const void *, cores *(size_t)session->train.graph->input_count + 1);
     float *storage = TP_NEW_ARRAY(float, cores *((size_t)session->config->per_core_batch + 1));
     tpucl_status status = inputs && storage ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+    loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
+    l.epoch_ns = l.begin_ns;
+    tp_session_begin_training(session);
     if (status == TPUCL_OK) status = tp_session_open_pipeline(session);
-    if (status == TPUCL_OK) status = run_steps(session, callbacks, inputs, storage);
+    if (status == TPUCL_OK) status = tp_saver_create(session, &l.saver);
+    if (status == TPUCL_OK) status = run_steps(&l, inputs, storage);
+    tp_saver_destroy(l.saver);
     tp_pipeline_destroy(session->pipeline);
     session->pipeline = NULL;
     tp_free(inputs);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/clock.h"
 #include "core/log.h"
+#include "train/saver.h"
 #include "train/session_internal.h"
 
 enum { MAX_LAG = 64 }; /* results that the executor keeps */
@@ -15,9 +16,10 @@ typedef struct loop {
     const tp_session_callbacks *callbacks;
     uint64_t tickets[MAX_LAG]; /* submitted and not read yet, a ring */
     int64_t submitted, read;
-    tp_metric_sums epoch_sums, latest;
+    tp_metric_sums latest;
+    tp_saver *saver;                      /* NULL: no checkpoints */
     uint64_t epoch_begin_ns, excluded_ns; /* excluded: evaluation */
-    int64_t epoch_steps, epoch_examples, total_examples;
+    int64_t total_examples;
     uint64_t begin_ns;
     uint64_t input_ns, fill_ns, read_ns; /* read_ns: until a step's results were there */
     int64_t first_measured;       /* submitted before times counted: a first step builds kernels */
@@ -27,12 +29,13 @@ typedef struct loop {
 
 static tpucl_status read_one(loop *l)
 {
-    tp_metric_sums step = {.values = l->epoch_sums.values}; /* metrics are of whole epochs only */
+    tp_metric_sums step = {
+        .values = l->session->running.sums.values}; /* metrics are of whole epochs only */
     const uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(tp_metrics_add(l->session, &l->session->train, l->tickets[l->read % MAX_LAG], &step));
     l->read_ns += tp_clock_now_ns() - begin_ns;
     l->read++;
-    tp_metrics_add_sums(&l->epoch_sums, &step);
+    tp_metrics_add_sums(&l->session->running.sums, &step);
     l->latest = step;
     int64_t number = l->session->steps_done - l->submitted + l->read; /* of this step, from 1 */
     if (number % l->session->config->log_every == 0)
@@ -78,10 +81,11 @@ static tpucl_status submit_batch(loop *l, const tp_batch *batch)
     TP_TRY(tp_loaded_submit(session->train.loaded, feed, (uint32_t)session->steps_done,
                             &l->tickets[l->submitted % MAX_LAG]));
     l->submitted++;
-    l->epoch_steps++;
-    l->epoch_examples += batch->valid;
+    session->running.steps++;
+    session->running.examples += batch->valid;
     l->total_examples += batch->valid;
-    if (session->steps_done++ == 0) {
+    session->steps_done++;
+    if (session->first_step_seconds == 0) {
         TP_TRY(read_up_to(l, 1));
         session->startup.first_step = tp_session_lap(session);
         session->first_step_seconds = 1e-9 * (double)(session->lap_ns - session->created_ns);
@@ -120,35 +124,70 @@ static void add_breakdown(loop *l, uint64_t total_ns)
                          waited_ns + enqueue_ns + l->read_ns - reduce_ns, l->fill_ns + reduce_ns);
 }
 
+bool tp_session_is_epoch_due(const tp_session *session)
+{
+    return session->running.steps > 0 && session->steps_done % session->steps_per_epoch == 0 &&
+           !atomic_load(&session->is_stopped);
+}
+
+void tp_session_begin_training(tp_session *session)
+{
+    if (session->running.is_recorded)
+        session->epochs.count--; /* its record was not the last word */
+    session->running.is_recorded = false;
+    if (session->running.steps == 0)
+        session->running.sums = tp_metrics_begin(session, session->train_values);
+}
+
+tpucl_status tp_session_record_epoch(tp_session *session, tp_session_epoch *epoch, bool is_ended)
+{
+    const tp_session_running *running = &session->running;
+    epoch->epoch = (int64_t)session->epochs.count + 1;
+    epoch->steps = running->steps;
+    epoch->examples = running->examples;
+    epoch->train_loss = tp_metrics_loss(&running->sums);
+    epoch->train_accuracy = tp_metrics_accuracy(session, &running->sums);
+    tp_metrics_finish(session, &running->sums, epoch->train_metrics);
+    if (is_ended && session->test_count && !session->reference) {
+        tp_session_epoch eval;
+        TP_TRY(tp_session_evaluate(session, "test", &eval));
+        epoch->has_eval = true;
+        epoch->eval_loss = eval.train_loss;
+        epoch->eval_accuracy = eval.train_accuracy;
+        memcpy(epoch->eval_metrics, eval.train_metrics, sizeof epoch->eval_metrics);
+        epoch->eval_seconds = eval.seconds;
+    }
+    TP_TRY(tp_session_epoch_list_push(&session->epochs, *epoch));
+    session->running.is_recorded = !is_ended;
+    if (!is_ended) return TPUCL_OK;
+    session->running =
+        (tp_session_running){.sums = tp_metrics_begin(session, session->train_values)};
+    return TPUCL_OK;
+}
+
 /* Reads what is outstanding, evaluates, and keeps the epoch's figures. */
-static tpucl_status end_epoch(loop *l)
+static tpucl_status end_epoch(loop *l, bool is_ended)
 {
     tp_session *session = l->session;
     TP_TRY(read_up_to(l, l->submitted));
     TP_TRY(tp_executor_finish(session->executor));
     uint64_t now_ns = tp_clock_now_ns();
-    tp_session_epoch epoch = {.epoch = (int64_t)session->epochs.count + 1,
-                              .steps = l->epoch_steps,
-                              .examples = l->epoch_examples,
-                              .seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns),
-                              .train_loss = tp_metrics_loss(&l->epoch_sums),
-                              .train_accuracy = tp_metrics_accuracy(session, &l->epoch_sums)};
-    tp_metrics_finish(session, &l->epoch_sums, epoch.train_metrics);
-    if (session->test_count && !atomic_load(&session->is_stopped)) {
-        tp_session_epoch eval;
-        TP_TRY(tp_session_evaluate(session, "test", &eval));
-        epoch.has_eval = true;
-        epoch.eval_loss = eval.train_loss;
-        epoch.eval_accuracy = eval.train_accuracy;
-        memcpy(epoch.eval_metrics, eval.train_metrics, sizeof epoch.eval_metrics);
-        epoch.eval_seconds = eval.seconds;
-    }
-    TP_TRY(tp_session_epoch_list_push(&session->epochs, epoch));
+    tp_session_epoch epoch = {.seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns)};
+    TP_TRY(tp_session_record_epoch(session, &epoch, is_ended));
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
-    l->epoch_sums = tp_metrics_begin(session, session->train_values);
-    l->epoch_steps = l->epoch_examples = 0;
     l->epoch_begin_ns = tp_clock_now_ns();
     l->excluded_ns += l->epoch_begin_ns - now_ns;
+    return TPUCL_OK;
+}
+
+static tpucl_status end_whole_epoch(loop *l)
+{
+    const tp_session_epoch_list *epochs = &l->session->epochs;
+    TP_TRY(end_epoch(l, true));
+    if (!tp_saver_is_due(l->saver, true)) return TPUCL_OK;
+    const uint64_t begin_ns = tp_clock_now_ns();
+    tp_saver_save(l->saver, &epochs->items[epochs->count - 1]);
+    l->excluded_ns += tp_clock_now_ns() - begin_ns;
     return TPUCL_OK;
 }
 
@@ -186,28 +225,47 @@ void tp_session_launch_time(const tp_session *session, int32_t index, tp_launch_
     tp_loaded_launch_time(session->train.loaded, index, out_time);
 }
 
+static tpucl_status save_within_epoch(loop *l)
+{
+    const uint64_t begin_ns = tp_clock_now_ns();
+    TP_TRY(read_up_to(l, l->submitted));
+    tp_saver_save(l->saver, NULL);
+    l->excluded_ns += tp_clock_now_ns() - begin_ns;
+    return TPUCL_OK;
+}
+
 static tpucl_status run_steps(loop *l)
 {
     tp_session *session = l->session;
     int64_t per_loop = session->config->steps_per_loop;
     if (per_loop > MAX_LAG / 2) per_loop = MAX_LAG / 2;
+    /* stopped between the last step of an epoch and its evaluation */
+    if (tp_session_is_epoch_due(session)) TP_TRY(end_whole_epoch(l));
     while (session->steps_done < session->steps_total && !atomic_load(&session->is_stopped)) {
         const tp_batch *batch = NULL;
         uint64_t begin_ns = tp_clock_now_ns();
         TP_TRY(tp_pipeline_next(session->pipeline, &batch));
         l->input_ns += tp_clock_now_ns() - begin_ns;
-        bool is_last = batch->is_last_of_epoch;
         TP_TRY(submit_batch(l, batch));
         if (session->steps_done % per_loop == 0) {
             TP_TRY(read_up_to(l, l->submitted - per_loop));
             report_progress(l);
         }
-        if (is_last || session->steps_done == session->steps_total) TP_TRY(end_epoch(l));
+        if (tp_session_is_epoch_due(session))
+            TP_TRY(end_whole_epoch(l));
+        else if (tp_saver_is_due(l->saver, false))
+            TP_TRY(save_within_epoch(l));
     }
     TP_TRY(read_up_to(l, l->submitted));
-    if (l->epoch_steps) TP_TRY(end_epoch(l));
+    const tpucl_status status = tp_saver_finish(l->saver);
+    if (session->running.steps) { /* stopped, or the last epoch is no whole one */
+        tpucl_error error;
+        tp_error_capture(&error);
+        TP_TRY(end_epoch(l, session->steps_done == session->steps_total));
+        if (status != TPUCL_OK) tp_error_restore(&error);
+    }
     report_progress(l);
-    return TPUCL_OK;
+    return status;
 }
 
 static tpucl_status train_on_devices(tp_session *session, const tp_session_callbacks *callbacks)
@@ -217,9 +275,11 @@ static tpucl_status train_on_devices(tp_session *session, const tp_session_callb
     TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;
-    l.epoch_sums = tp_metrics_begin(session, session->train_values);
+    tp_session_begin_training(session);
     tp_loaded_get_times(session->train.loaded, &l.times_before);
-    tpucl_status status = run_steps(&l);
+    tpucl_status status = tp_saver_create(session, &l.saver);
+    if (status == TPUCL_OK) status = run_steps(&l);
+    tp_saver_destroy(l.saver);
     add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);
     tp_pipeline_destroy(session->pipeline);
     session->pipeline = NULL;

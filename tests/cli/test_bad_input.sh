@@ -261,12 +261,12 @@ before=$(digest full/result.json)
 (
     trap '' XFSZ
     ulimit -f 2048
-    "$TPUCL" train large.json --steps 2 --output-dir full >out 2>err
+    "$TPUCL" train large.json --steps 2 --output-dir full --overwrite >out 2>err
 )
 code=$?
 current='tpucl train with a full disk'
 expect_code 1
-expect_in err 'full/params.safetensors'
+expect_in err 'full/checkpoints/step-000000000002/params.safetensors'
 expect_absent 'full/*.part'
 [[ $(digest full/result.json) == "$before" ]] || fail 'the old result is gone'
 run eval large.json --params full/params.safetensors --json -
