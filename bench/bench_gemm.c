@@ -3,8 +3,10 @@
  * sizes, the small ones of one training core (eight cores in a wave), convolutions and their
  * gradients, the layers of ResNet-50, gradients of weights summed over the cores of a wave.
  *
- *   bench_gemm [square] [small] [conv] [resnet] [cores] [--rounds N] [--no-clblast] [--only TEXT]
- *              [--cpu-time]
+ *   bench_gemm [square] [small] [conv] [resnet] [cores] [--problem LINE] [--variant NAME]
+ *              [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
+ *
+ * --problem is a product as in bench/problems; --variant does it by one variant of the catalogue.
  *
  * --cpu-time counts processor seconds of all threads instead of the wall clock's: GFLOP/s are then
  * those of one processor core, hardly disturbed by other work on the machine. OpenBLAS uses one
@@ -21,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "device/clblast.h"
+#include "tune/problem_line.h"
 #include "tune/product_timer.h"
 
 #define MAX_ROUNDS 101
@@ -29,7 +32,7 @@ char *openblas_get_corename(void); /* not declared by every cblas.h */
 
 typedef struct options {
     bool square, small, conv, resnet, cores, clblast, cpu_time;
-    const char *only;
+    const char *only, *problem, *variant; /* variant: in place of the catalogue's choice */
     int rounds;
 } options;
 
@@ -181,7 +184,7 @@ static void bench_row(tp_device *device, const options *o, const char *name,
 {
     double all[MAX_ROUNDS], packed[MAX_ROUNDS], packing[MAX_ROUNDS];
     if (o->only != NULL && strstr(name, o->only) == NULL) return;
-    tp_product_timer *timer = open_timer(device, problem, NULL, cores);
+    tp_product_timer *timer = open_timer(device, problem, o->variant, cores);
     for (int round = 0; round < o->rounds; round++) {
         all[round] = time_once(timer, repeats, false);
         packed[round] = time_once(timer, repeats, true);
@@ -375,6 +378,18 @@ static void bench_cores(tp_device *device, const options *o)
         }
 }
 
+/* The line of --problem (tune/problem_line.h), often enough for a tenth of a second. */
+static void bench_line(tp_device *device, const options *o)
+{
+    tp_problem_line line;
+    tp_mxu_problem p;
+    check(tp_problem_line_parse(tp_view_of(o->problem), &line));
+    tp_problem_line_to_mxu(&line, TP_PRECISION_DEFAULT, &p);
+    print_row_head("one product, bf16");
+    const double repeats = 1e10 / (tp_problem_line_flops(&line) + 2e5);
+    bench_row(device, o, o->problem, &p, 1, repeats < 1.0 ? 1 : (int)repeats);
+}
+
 static options read_options(int argc, char **argv)
 {
     options o = {.clblast = true, .rounds = 9};
@@ -386,10 +401,12 @@ static options read_options(int argc, char **argv)
         if (strcmp(argv[i], "cores") == 0) o.cores = true;
         if (strcmp(argv[i], "--no-clblast") == 0) o.clblast = false;
         if (strcmp(argv[i], "--cpu-time") == 0) o.cpu_time = true;
+        if (strcmp(argv[i], "--problem") == 0 && i + 1 < argc) o.problem = argv[++i];
+        if (strcmp(argv[i], "--variant") == 0 && i + 1 < argc) o.variant = argv[++i];
         if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) o.only = argv[++i];
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) o.rounds = atoi(argv[++i]);
     }
-    if (!o.square && !o.small && !o.conv && !o.resnet && !o.cores)
+    if (!o.square && !o.small && !o.conv && !o.resnet && !o.cores && o.problem == NULL)
         o.square = o.small = o.conv = true;
     if (o.rounds < 7) o.rounds = 7;
     if (o.rounds > MAX_ROUNDS) o.rounds = MAX_ROUNDS;
@@ -416,6 +433,7 @@ int main(int argc, char **argv)
     if (o.conv) bench_conv(device, &o);
     if (o.resnet) bench_resnet(device, &o);
     if (o.cores) bench_cores(device, &o);
+    if (o.problem != NULL) bench_line(device, &o);
     tp_device_close(device);
     return 0;
 }

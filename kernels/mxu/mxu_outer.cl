@@ -64,11 +64,16 @@
 #include "mxu/core_levels.clh"
 #endif
 
-#define PANEL_WORDS_COUNT (PANEL_CHUNK * PANEL_PITCH)
-#define TILE_WORDS_COUNT (PANEL_CHUNK * TILE_N)
+/* From one panel and tile to the next: a line more than they take, so that lines of several that are
+ * written one after the other do not share a cache set. (Two panels by rows are one of 16 rows.) */
+#define LINE_WORDS 16u
+#define PANEL_WORDS_COUNT (PANEL_CHUNK * PANEL_PITCH + LINE_WORDS)
+#define TILE_WORDS_COUNT (PANEL_CHUNK * TILE_N + LINE_WORDS)
 #define TILE_SUMS (TILE_M * TILE_VECTORS)
+/* Where 16 words are stored in one piece, which vstore16 of PoCL's does not: lines are whole. */
+#define WORDS_16(words, i) (((local uint16 *)(words))[i])
 #if PANEL_BY_ROW
-#define BAND_OFFSET(band) ((band)*TILE_M * PANEL_CHUNK)
+#define BAND_OFFSET(band) ((band) / 2 * PANEL_WORDS_COUNT + (band) % 2 * TILE_M * PANEL_CHUNK)
 #else
 #define BAND_OFFSET(band) ((band) / 2 * PANEL_WORDS_COUNT + (band) % 2 * TILE_M)
 #endif
@@ -79,29 +84,55 @@
 #define B_BITS_16(ptr, part) (as_uint16(mxu_load_b_v16(ptr, part)) >> 16)
 #endif
 
-/* One row of 16 columns, as bits of bf16; those from `count` on are +0. */
-static inline uint16 load_columns(global const mxu_b_t *b, uint count, uint part)
+/* One row of 16 columns, as bits of bf16; those from `count` on are +0. So many elements are there to be
+ * read: what follows a short row is the next one. */
+static inline uint16 load_columns(global const mxu_b_t *b, uint count, ulong readable, uint part)
 {
     if (count >= 16) return B_BITS_16(b, part);
+    if (readable >= 16) {
+        const uint16 column = (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        return select((uint16)(0u), B_BITS_16(b, part), column < count);
+    }
     uint columns[16];
     for (uint i = 0; i < 16; i++)
         columns[i] = i < count ? as_uint(mxu_load_b(b + i, part)) >> 16 : 0u;
     return vload16(0, columns);
 }
 
-/* `count` places of k of `columns` columns, to `tiles` tiles. b is the first element. */
-static inline void pack_columns(local uint *words, global const mxu_b_t *b, uint count,
+/* Two places of k of `columns` columns, to `tiles` tiles. From `second` on there are `readable` elements. */
+static inline void pack_two_rows(local uint *words, global const mxu_b_t *first,
+                                 global const mxu_b_t *second, int has_second, ulong readable,
+                                 uint columns, uint tiles, uint part)
+{
+    for (uint i = 0; i < tiles * TILE_VECTORS; i++) {
+        const uint n = 16 * i, rest = columns > n ? columns - n : 0;
+        const ulong left = readable > n ? readable - n : 0;
+        const uint16 upper = load_columns(first + n, rest, left, part);
+        const uint16 lower =
+            has_second ? load_columns(second + n, rest, left, part) : (uint16)(0u);
+        WORDS_16(words + i / TILE_VECTORS * TILE_WORDS_COUNT, i % TILE_VECTORS) =
+            upper << 16 | lower;
+    }
+}
+
+/* `count` places of k of `columns` columns, to `tiles` tiles. b is the first element; behind the last
+ * place of k there are `behind` more. */
+static inline void pack_columns(local uint *words, global const mxu_b_t *b, uint count, uint behind,
                                 uint columns, uint tiles, ulong stride, uint part)
 {
-    for (uint k = 0; k < count; k += 2, words += TILE_N, b += 2 * stride)
-        for (uint i = 0; i < tiles * TILE_VECTORS; i++) {
-            const uint rest = columns > 16 * i ? columns - 16 * i : 0;
-            const uint16 first = load_columns(b + 16 * i, rest, part);
-            const uint16 second =
-                k + 1 < count ? load_columns(b + stride + 16 * i, rest, part) : (uint16)(0u);
-            vstore16(first << 16 | second, i % TILE_VECTORS,
-                     words + i / TILE_VECTORS * TILE_WORDS_COUNT);
+    const int is_whole = columns >= tiles * TILE_N;
+    for (uint k = 0; k < count; k += 2, words += TILE_N, b += 2 * stride) {
+        if (!is_whole || k + 1 == count) {
+            const int has_second = k + 1 < count;
+            const ulong rows = behind + count - 1 - k - (uint)has_second;
+            pack_two_rows(words, b, b + stride, has_second, rows * stride + columns, columns, tiles,
+                          part);
+            continue;
         }
+        for (uint i = 0; i < tiles * TILE_VECTORS; i++)
+            WORDS_16(words + i / TILE_VECTORS * TILE_WORDS_COUNT, i % TILE_VECTORS) =
+                B_BITS_16(b + 16 * i, part) << 16 | B_BITS_16(b + stride + 16 * i, part);
+    }
 }
 
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
@@ -124,36 +155,57 @@ static inline void find_pixels(local int *pixels, uint tap, uint k, uint count)
     }
 }
 
-static inline PANEL_VALUE load_pixel(global const mxu_a_t *a, int pixel, uint part)
-{
-    if (pixel < 0) return PANEL_ZERO;
-    return PANEL_LOAD(a + (ulong)pixel * CONV_IN_C, part);
-}
-
 /* Panels from row m0 on; `a` is the whole operand. Panels of one tap share its pixels. */
 static inline void pack_panels(mxu_panel panel, local int *pixels, global const mxu_a_t *a, uint m0,
                                uint panels, uint k, uint count, uint part)
 {
-    for (uint m = m0; m < m0 + panels * PANEL_PITCH; m += PANEL_PITCH, panel += PANEL_WORDS_COUNT) {
-        const uint channel = m % CONV_IN_C;
-        if (m == m0 || channel == 0) find_pixels(pixels, m / CONV_IN_C, k, count);
+    uint of_tap = 0; /* panels of one tap */
+    for (uint done = 0; done < panels; done += of_tap, panel += of_tap * PANEL_WORDS_COUNT) {
+        const uint m = m0 + done * PANEL_PITCH, channel = m % CONV_IN_C;
+        of_tap = min(panels - done, (CONV_IN_C - channel) / PANEL_PITCH);
+        find_pixels(pixels, m / CONV_IN_C, k, count);
         if (count % 2 != 0) pixels[count] = -1;
         for (uint i = 0; i < count; i += 2) {
-            const PANEL_VALUE first = load_pixel(a + channel, pixels[i], part),
-                              second = load_pixel(a + channel, pixels[i + 1], part);
-            PANEL_STORE(first << 16 | second, panel + i / 2 * PANEL_PITCH);
+            const int upper = pixels[i], lower = pixels[i + 1];
+            global const mxu_a_t *first = a + channel + (ulong)max(upper, 0) * CONV_IN_C,
+                                 *second = a + channel + (ulong)max(lower, 0) * CONV_IN_C;
+            const uint16 has_first = (uint16)(upper < 0 ? 0u : 0xffff0000u),
+                         has_second = (uint16)(lower < 0 ? 0u : 0xffffu);
+            for (uint j = 0; j < of_tap; j++, first += PANEL_PITCH, second += PANEL_PITCH)
+                WORDS_16(panel + j * PANEL_WORDS_COUNT, i / 2) =
+                    (PANEL_LOAD(first, part) << 16 & has_first) |
+                    (PANEL_LOAD(second, part) & has_second);
         }
     }
 }
-#else
+#elif PANEL_BY_ROW
 static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
                                uint size_m, uint k, uint count, ulong stride_outer,
                                ulong stride_inner, uint part)
 {
-    const uint rows = PANEL_BY_ROW ? TILE_M : PANEL_PITCH; /* what mxu_pack_panel packs */
-    for (uint i = 0; i < panels * PANEL_PITCH; i += rows)
-        mxu_pack_panel(panel + i * PANEL_CHUNK, a, m0 + i, size_m, k, k + count, stride_outer,
-                       stride_inner, part);
+    for (uint band = 0; band < 2 * panels; band++)
+        mxu_pack_panel(panel + BAND_OFFSET(band), a, m0 + band * TILE_M, size_m, k, k + count,
+                       stride_outer, stride_inner, part);
+}
+#else
+static inline PANEL_VALUE load_rows(global const mxu_a_t *a, uint count, uint part)
+{
+    return count >= PANEL_PITCH ? PANEL_LOAD(a, part) : load_some_rows(a, 0, (int)count, part);
+}
+
+static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
+                               uint size_m, uint k, uint count, ulong stride_outer,
+                               ulong stride_inner, uint part)
+{
+    a += m0 + k * stride_inner;
+    for (uint i = 0; i < count; i += 2, a += 2 * stride_inner, panel += PANEL_PITCH)
+        for (uint j = 0; j < panels; j++) {
+            const uint m = j * PANEL_PITCH, rest = size_m - m0 - m;
+            const PANEL_VALUE first = load_rows(a + m, rest, part),
+                              second = i + 1 < count ? load_rows(a + stride_inner + m, rest, part)
+                                                     : PANEL_ZERO;
+            WORDS_16(panel + j * PANEL_WORDS_COUNT, 0) = first << 16 | second;
+        }
 }
 #endif
 
@@ -345,7 +397,8 @@ static inline void pack_chunk(const mxu_group *group, const mxu_chunk *chunk, ui
                 a_stride_outer, a_stride_inner, MXU_A_PART(pass));
 #endif
     pack_columns(group->b_words, chunk->b + chunk->k * b_stride_inner, chunk->steps,
-                 size_n - group->n0, group->tiles, b_stride_inner, MXU_B_PART(pass));
+                 size_k - chunk->k - chunk->steps, size_n - group->n0, group->tiles,
+                 b_stride_inner, MXU_B_PART(pass));
 }
 
 #if MXU_SUMS_CORES

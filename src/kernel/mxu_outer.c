@@ -31,12 +31,13 @@ static int64_t level_bytes(const groups *g)
     return g->levels * g->panels * PANEL * g->tiles * g->columns * 4;
 }
 
-/* Sums stay between chunks. */
+/* Panels and tiles are a line apart; sums stay between chunks. */
 static int64_t local_bytes(const groups *g, int64_t k)
 {
     const int64_t words = g->panels * PANEL + g->tiles * g->columns; /* per pair of k */
+    const int64_t lines = (g->panels + g->tiles) * VECTOR;
     const int64_t sums = k > TP_MXU_K_CHUNK ? g->panels * PANEL * g->tiles * g->columns : 0;
-    return (words * TP_MXU_K_CHUNK / 2 + TP_MXU_K_CHUNK + sums) * 4;
+    return (words * TP_MXU_K_CHUNK / 2 + lines + TP_MXU_K_CHUNK + sums) * 4;
 }
 
 static bool fits(const tp_mxu_builder *builder, const groups *g)
