@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Developer bench of products: tpucl bf16 and f32 (packing included), CLBlast, OpenBLAS; square
  * sizes, the small ones of one training core (eight cores in a wave), convolutions and their
- * gradients, the layers of ResNet-50.
+ * gradients, the layers of ResNet-50, gradients of weights summed over the cores of a wave.
  *
- *   bench_gemm [square] [small] [conv] [resnet] [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
+ *   bench_gemm [square] [small] [conv] [resnet] [cores] [--problem LINE] [--variant NAME]
+ *              [--rounds N] [--no-clblast] [--only TEXT] [--cpu-time]
+ *
+ * --problem is a product as in bench/problems; --variant does it by one variant of the catalogue.
  *
  * --cpu-time counts processor seconds of all threads instead of the wall clock's: GFLOP/s are then
  * those of one processor core, hardly disturbed by other work on the machine. OpenBLAS uses one
@@ -20,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "device/clblast.h"
+#include "tune/problem_line.h"
 #include "tune/product_timer.h"
 
 #define MAX_ROUNDS 101
@@ -27,8 +31,8 @@
 char *openblas_get_corename(void); /* not declared by every cblas.h */
 
 typedef struct options {
-    bool square, small, conv, resnet, clblast, cpu_time;
-    const char *only;
+    bool square, small, conv, resnet, cores, clblast, cpu_time;
+    const char *only, *problem, *variant; /* variant: in place of the catalogue's choice */
     int rounds;
 } options;
 
@@ -180,7 +184,7 @@ static void bench_row(tp_device *device, const options *o, const char *name,
 {
     double all[MAX_ROUNDS], packed[MAX_ROUNDS], packing[MAX_ROUNDS];
     if (o->only != NULL && strstr(name, o->only) == NULL) return;
-    tp_product_timer *timer = open_timer(device, problem, NULL, cores);
+    tp_product_timer *timer = open_timer(device, problem, o->variant, cores);
     for (int round = 0; round < o->rounds; round++) {
         all[round] = time_once(timer, repeats, false);
         packed[round] = time_once(timer, repeats, true);
@@ -335,6 +339,57 @@ static void bench_resnet(tp_device *device, const options *o)
     bench_layers(device, o, layers, sizeof layers / sizeof layers[0]);
 }
 
+/* Gradients of weights of the MLP and the ResNet-18 of bench/peers: eight cores in a wave, whose sum is
+ * wanted, and one core with the examples of all. */
+static void bench_cores(tp_device *device, const options *o)
+{
+    static const struct {
+        int m, n, k; /* of one of eight cores */
+    } dots[] = {{784, 2048, 128}, {2048, 2048, 128}, {512, 100, 8}};
+    static const conv_layer layers[] = {{8, 64, 3, 64, 7, 2},   {8, 16, 64, 64, 3, 1},
+                                        {8, 16, 64, 128, 3, 2}, {8, 8, 128, 128, 3, 1},
+                                        {8, 8, 128, 256, 3, 2}, {8, 4, 256, 256, 3, 1},
+                                        {8, 4, 256, 512, 1, 2}, {8, 2, 512, 512, 3, 1}};
+    print_row_head("gradients of weights, summed over cores, bf16");
+    for (size_t i = 0; i < sizeof dots / sizeof dots[0]; i++)
+        for (int cores = 8; cores >= 1; cores -= 7) {
+            tp_mxu_problem p;
+            char name[96];
+            tp_product_dot(TP_PRECISION_DEFAULT, dots[i].m, dots[i].n, dots[i].k * 8 / cores, &p);
+            p.a.stride_outer = 1;
+            p.a.stride_inner = dots[i].m;
+            p.most_cores = cores;
+            snprintf(name, sizeof name, "%d x %d x %d, cores: %d", dots[i].m, dots[i].n,
+                     dots[i].k * 8 / cores, cores);
+            bench_row(device, o, name, &p, cores, 1);
+        }
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        for (int cores = 8; cores >= 1; cores -= 7) {
+            conv_layer layer = layers[i];
+            tp_mxu_problem p;
+            char name[96];
+            layer.images = layer.images * 8 / cores;
+            conv_problem(TP_MXU_CONV_FILTER_GRAD, &layer, &p);
+            p.most_cores = cores;
+            snprintf(name, sizeof name, "%dx%d/%d, %d->%d, %d of %d, cores: %d", layer.kernel,
+                     layer.kernel, layer.stride, layer.in_c, layer.out_c, layer.images, layer.size,
+                     cores);
+            bench_row(device, o, name, &p, cores, 1);
+        }
+}
+
+/* The line of --problem (tune/problem_line.h), often enough for a tenth of a second. */
+static void bench_line(tp_device *device, const options *o)
+{
+    tp_problem_line line;
+    tp_mxu_problem p;
+    check(tp_problem_line_parse(tp_view_of(o->problem), &line));
+    tp_problem_line_to_mxu(&line, TP_PRECISION_DEFAULT, &p);
+    print_row_head("one product, bf16");
+    const double repeats = 1e10 / (tp_problem_line_flops(&line) + 2e5);
+    bench_row(device, o, o->problem, &p, 1, repeats < 1.0 ? 1 : (int)repeats);
+}
+
 static options read_options(int argc, char **argv)
 {
     options o = {.clblast = true, .rounds = 9};
@@ -343,12 +398,16 @@ static options read_options(int argc, char **argv)
         if (strcmp(argv[i], "small") == 0) o.small = true;
         if (strcmp(argv[i], "conv") == 0) o.conv = true;
         if (strcmp(argv[i], "resnet") == 0) o.resnet = true;
+        if (strcmp(argv[i], "cores") == 0) o.cores = true;
         if (strcmp(argv[i], "--no-clblast") == 0) o.clblast = false;
         if (strcmp(argv[i], "--cpu-time") == 0) o.cpu_time = true;
+        if (strcmp(argv[i], "--problem") == 0 && i + 1 < argc) o.problem = argv[++i];
+        if (strcmp(argv[i], "--variant") == 0 && i + 1 < argc) o.variant = argv[++i];
         if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) o.only = argv[++i];
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) o.rounds = atoi(argv[++i]);
     }
-    if (!o.square && !o.small && !o.conv && !o.resnet) o.square = o.small = o.conv = true;
+    if (!o.square && !o.small && !o.conv && !o.resnet && !o.cores && o.problem == NULL)
+        o.square = o.small = o.conv = true;
     if (o.rounds < 7) o.rounds = 7;
     if (o.rounds > MAX_ROUNDS) o.rounds = MAX_ROUNDS;
     return o;
@@ -373,6 +432,8 @@ int main(int argc, char **argv)
     if (o.small) bench_small(device, &o);
     if (o.conv) bench_conv(device, &o);
     if (o.resnet) bench_resnet(device, &o);
+    if (o.cores) bench_cores(device, &o);
+    if (o.problem != NULL) bench_line(device, &o);
     tp_device_close(device);
     return 0;
 }

@@ -23,7 +23,7 @@ typedef struct groups {
     int64_t vectors, columns; /* of a tile */
     int64_t panels, tiles;    /* of a group */
     int64_t count_m, count_n; /* groups */
-    int64_t levels;           /* of sums over cores; 0: a core's own result is wanted */
+    int64_t levels;           /* of sums over cores */
 } groups;
 
 static int64_t level_bytes(const groups *g)
@@ -31,16 +31,18 @@ static int64_t level_bytes(const groups *g)
     return g->levels * g->panels * PANEL * g->tiles * g->columns * 4;
 }
 
-static int64_t local_bytes(const groups *g)
+/* Panels and tiles are a line apart; sums stay between chunks. */
+static int64_t local_bytes(const groups *g, int64_t k)
 {
     const int64_t words = g->panels * PANEL + g->tiles * g->columns; /* per pair of k */
-    const int64_t sums = g->panels * PANEL * g->tiles * g->columns;
-    return (words * TP_MXU_K_CHUNK / 2 + sums + TP_MXU_K_CHUNK) * 4;
+    const int64_t lines = (g->panels + g->tiles) * VECTOR;
+    const int64_t sums = k > TP_MXU_K_CHUNK ? g->panels * PANEL * g->tiles * g->columns : 0;
+    return (words * TP_MXU_K_CHUNK / 2 + lines + TP_MXU_K_CHUNK + sums) * 4;
 }
 
 static bool fits(const tp_mxu_builder *builder, const groups *g)
 {
-    const int64_t bytes = local_bytes(g) + level_bytes(g);
+    const int64_t bytes = local_bytes(g, builder->problem->k) + level_bytes(g);
     if (g->levels > 0 && bytes > MOST_LEVEL_BYTES && g->panels * g->tiles > 1) return false;
     return (uint64_t)bytes <= builder->caps->local_memory_bytes;
 }
@@ -128,10 +130,9 @@ static tpucl_status decline(const tp_mxu_builder *builder, bool is_forced, const
     return decline_groups(builder, &g, is_forced, out_reason);
 }
 
-static tpucl_status add_product(tp_mxu_builder *builder, const groups *g)
+static tpucl_status add_product(tp_mxu_builder *builder, const groups *g, bool sums_cores)
 {
     const tp_mxu_problem *problem = builder->problem;
-    const bool sums_cores = g->levels > 0;
     const char *entry = sums_cores ? "mxu_outer_cores" : "mxu_outer";
     const char *what =
         tp_arena_printf(builder->arena, "%s %lldx%lld", entry, (long long)(g->panels * PANEL),
@@ -151,29 +152,29 @@ static tpucl_status add_product(tp_mxu_builder *builder, const groups *g)
         .global = {(size_t)g->count_m, (size_t)g->count_n, 1},
         .local = {1, 1, 1},
         .sums_cores = sums_cores,
-        .level_bytes = level_bytes(g),
+        .level_bytes = g->levels > 0 ? level_bytes(g) : (int64_t)sizeof(float[VECTOR]),
         .bytes = tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) +
                  (sums_cores ? 0 : tp_mxu_c_bytes(problem)),
     };
     return tp_mxu_add_product(builder, launch, problem->a_tensor, problem->b_tensor,
-                              local_bytes(g));
+                              local_bytes(g, problem->k));
 }
 
 static tpucl_status plan(tp_mxu_builder *builder)
 {
     const groups g = choose_groups(builder, 0);
-    return add_product(builder, &g);
+    return add_product(builder, &g, false);
 }
 
 const tp_mxu_variant tp_mxu_variant_outer = {.name = "mxu_outer", .decline = decline, .plan = plan};
 
 /* ---- summed over cores: kernels/mxu/core_levels.clh ---- */
 
-/* A level for each bit of the number of cores. */
+/* A level for each bit of the last core's number: it carries through all of them. */
 static int64_t levels_of(const tp_mxu_problem *problem)
 {
     int64_t levels = 0;
-    for (int32_t cores = problem->most_cores; cores > 0; cores /= 2)
+    for (int32_t last = problem->most_cores - 1; last > 0; last /= 2)
         levels++;
     return levels;
 }
@@ -200,7 +201,7 @@ static tpucl_status decline_cores(const tp_mxu_builder *builder, bool is_forced,
 static tpucl_status plan_cores(tp_mxu_builder *builder)
 {
     const groups g = choose_groups(builder, levels_of(builder->problem));
-    return add_product(builder, &g);
+    return add_product(builder, &g, true);
 }
 
 const tp_mxu_variant tp_mxu_variant_outer_cores = {

@@ -85,7 +85,8 @@ static tpucl_status create_tensors(tp_product_timer *timer, int32_t cores)
     const bool is_replicated[] = {p->a.is_replicated, p->b.is_replicated, p->c_is_replicated};
     for (int32_t t = 0; t < 3; t++) {
         const size_t count = elements(p, t), bytes = tp_dtype_size(dtype_of(p, t));
-        const size_t parts = is_replicated[t] ? 1 : (size_t)cores;
+        const bool is_one = is_replicated[t] || (t == 2 && timer->plan.sums_cores);
+        const size_t parts = is_one ? 1 : (size_t)cores;
         TP_TRY(tp_plan_tensor_create(timer->device, names[t], bytes, count, parts, 0,
                                      &timer->tensors[t]));
         void *host = tp_alloc_array(count, bytes);
@@ -119,7 +120,7 @@ tpucl_status tp_product_timer_create_with(tp_device *device, const tp_mxu_proble
     timer->problem = *problem;
     timer->problem.a_tensor = 0;
     timer->problem.b_tensor = 1;
-    timer->problem.c_tensor = 2;
+    timer->problem.c_tensor = timer->problem.sum_tensor = 2;
     timer->problem.label = "bench";
     TP_TRY_GOTO(status, tp_arena_create(0, &timer->arena), done);
     TP_TRY_GOTO(status, tp_mxu_plain_epilogue(&timer->problem, timer->arena), done);

@@ -78,6 +78,38 @@ Test(mxu, outer_by_steps)
     check("mxu_outer", device, &caps, 12);
 }
 
+/* Sums over cores; what no case of its kind proves is never used (verify/verdicts.c). */
+Test(mxu, outer_cores)
+{
+    check("mxu_outer_cores", test_device_open(), NULL, 7);
+}
+
+Test(mxu, outer_cores_by_steps)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.has_bf16_pairs = false;
+    check("mxu_outer_cores", device, &caps, 7);
+}
+
+Test(mxu, each_kind_of_sum_over_cores_is_proven)
+{
+    size_t count = 0, dots = 0, filter_grads = 0;
+    tp_device *device = test_device_open();
+    const tp_mxu_case *rows = tp_mxu_cases(&count);
+    for (size_t i = 0; i < count; i++) {
+        tp_mxu_verdict verdict;
+        char text[256];
+        if (!rows[i].sums_cores || rows[i].precision != TP_PRECISION_DEFAULT) continue;
+        cr_assert(tp_mxu_check(device, tp_device_get_caps(device), &rows[i], "mxu_outer_cores",
+                               &verdict, text) == TPUCL_OK);
+        dots += verdict == TP_MXU_PASSED && rows[i].kind == TP_MXU_DOT;
+        filter_grads += verdict == TP_MXU_PASSED && rows[i].kind == TP_MXU_CONV_FILTER_GRAD;
+    }
+    tp_device_close(device);
+    cr_expect(dots > 0 && filter_grads > 0);
+}
+
 Test(mxu, local_tile)
 {
     check("mxu_local", test_device_open(), NULL, 80);
