@@ -149,7 +149,11 @@ typedef struct tp_mxu_allow {
     const struct tp_mxu_records *records;
 } tp_mxu_allow;
 
-/* Picks the first variant of the catalogue that accepts and plans it. Everything it returns lives
+/* The same sums in the same order with fewer kernels: a convolution with a filter of one tap that visits each pixel
+ * once is a dot_general, and so are its gradients. Shapes of dots are kernel arguments, geometry is built in. */
+tp_mxu_problem tp_mxu_simplify(const tp_mxu_problem *problem);
+
+/* Picks the first variant of the catalogue that accepts the simplified problem and plans it. Everything it returns lives
  * in `arena`. TPUCL_UNSUPPORTED when none accepts (only with `forced`, `forced_choice` or `allow`:
  * mxu_reference takes all). */
 tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_caps *caps,

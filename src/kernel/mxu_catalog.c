@@ -205,7 +205,8 @@ tpucl_status tp_mxu_plan_create(const tp_mxu_problem *problem, const tp_device_c
 {
     TP_TRY(check_problem(problem));
     memset(out_plan, 0, sizeof *out_plan);
-    tp_mxu_builder builder = {problem, caps, scratch_base, arena, out_plan, NULL};
+    const tp_mxu_problem plain = tp_mxu_simplify(problem);
+    tp_mxu_builder builder = {&plain, caps, scratch_base, arena, out_plan, NULL};
     const char *forced = allow == NULL ? NULL : allow->forced;
     if (allow != NULL && allow->forced_choice != NULL) {
         builder.choice = allow->forced_choice;

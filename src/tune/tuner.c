@@ -20,15 +20,17 @@ tpucl_status tp_tune_problems_add(tp_tune_problems *problems, const tp_mxu_probl
                                   int64_t uses, int32_t cores, tp_arena *arena)
 {
     char key[TP_MXU_KEY_BYTES];
+    const tp_mxu_problem plain =
+        tp_mxu_simplify(problem); /* records are asked for by what is planned */
     if (problem->batch == 0 || problem->m == 0 || problem->n == 0 || problem->k == 0)
         return TPUCL_OK;
-    tp_mxu_key_print(problem, key);
+    tp_mxu_key_print(&plain, key);
     for (size_t i = 0; i < problems->count; i++) {
         if (strcmp(problems->items[i].key, key) != 0) continue;
         problems->items[i].uses += uses;
         return TPUCL_OK;
     }
-    tp_tune_problem added = {*problem, tp_arena_strdup(arena, key), uses, cores};
+    tp_tune_problem added = {plain, tp_arena_strdup(arena, key), uses, cores};
     if (added.key == NULL) return TPUCL_OUT_OF_MEMORY;
     added.problem.epilogue = (tp_mxu_epilogue){0};
     added.problem.label = added.key;
