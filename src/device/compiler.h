@@ -49,7 +49,7 @@ void tp_compilers_destroy(tp_compilers *compilers);
 typedef struct tp_compile_job {
     tp_compiler_request request;
     const char *label, *options, *source;
-    uint32_t attempts;
+    uint32_t crashes, kills;
     bool has_crashed; /* out: the compiler ended, twice */
     bool is_done;     /* out */
 } tp_compile_job;

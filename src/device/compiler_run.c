@@ -3,6 +3,7 @@
  * first; the largest go first, because the last ones decide how long all of it takes. */
 #include <dlfcn.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "core/log.h"
 #include "device/compiler.h"
 
-enum { MAX_PROCESSES = 16, MAX_ATTEMPTS = 2, PATH_BYTES = 4096 };
+enum { MAX_PROCESSES = 16, MAX_CRASHES = 2, MAX_KILLS = 3, PATH_BYTES = 4096 };
 
 typedef struct process {
     pid_t id;
@@ -176,6 +177,23 @@ static void finish(run *r, tp_compile_job *job, double seconds)
     if (r->callback) r->callback(job, seconds, r->user);
 }
 
+/* What a system or a person sends, short of memory or patience; it says nothing about the compiler. */
+static bool was_ended_from_outside(int state)
+{
+    if (!WIFSIGNALED(state)) return false;
+    switch (WTERMSIG(state)) {
+    case SIGKILL:
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case SIGQUIT:
+    case SIGXCPU:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A process that is gone takes its job with it, if it was that which ended it; one that had nothing to do for a while
  * ends by itself. */
 static void bury(run *r, process *p)
@@ -187,7 +205,16 @@ static void bury(run *r, process *p)
     if (!was_ready) r->compilers->is_broken = true;
     if (!job) return;
     r->busy--;
-    if (was_ready && ++job->attempts == MAX_ATTEMPTS) {
+    if (was_ready && was_ended_from_outside(state)) {
+        if (++job->kills < MAX_KILLS) {
+            r->jobs[r->waiting++] = job;
+            return;
+        }
+        TP_LOG_WARNING("device",
+                       "the compiler was ended by signal %d %d times while it built '%s', which is "
+                       "now built without it",
+                       WTERMSIG(state), MAX_KILLS, job->label);
+    } else if (was_ready && ++job->crashes == MAX_CRASHES) {
         TP_LOG_WARNING("device", "the compiler ended with %s %d while it built '%s'",
                        WIFSIGNALED(state) ? "signal" : "code",
                        WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state), job->label);

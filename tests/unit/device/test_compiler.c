@@ -160,6 +160,25 @@ Test(compiler, one_that_does_not_start_leaves_building_to_us)
     end();
 }
 
+/* By the system, for want of memory, or by a person: no fault of the driver, so nothing is held against it. */
+Test(compiler, one_that_is_killed_leaves_building_to_us)
+{
+    static const char *const signals[] = {"KILL", "TERM"};
+    for (int i = 0; i < 2; i++) {
+        begin();
+        char line[160];
+        snprintf(line, sizeof line,
+                 "printf 'tpc1\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000' "
+                 ">&0\nhead -c 1 >/dev/null\nkill -%s $$",
+                 signals[i]);
+        use_script(line);
+        const tp_build_stats stats = build_all(folder);
+        cr_assert_eq(stats.from_source, 2, "%s", signals[i]);
+        cr_assert_eq(stats.apart, 0);
+        end();
+    }
+}
+
 /* A compiler that ends its process. The message of a process that is ready, then the crash. */
 Test(compiler, one_that_crashes_costs_the_program_not_the_process)
 {

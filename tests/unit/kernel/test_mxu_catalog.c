@@ -318,6 +318,44 @@ Test(mxu_catalog, a_convolution_has_the_extents_of_its_geometry)
     expect_refused(TPUCL_UNSUPPORTED, "reaches beyond");
 }
 
+/* Element (m, k) of A and (k, n) of B lie where the formulas of kernel/mxu.h put them. */
+static void check_strides(const tp_mxu_problem *conv, int64_t a_m, int64_t a_k, int64_t b_n,
+                          int64_t b_k)
+{
+    const tp_mxu_problem dot = tp_mxu_simplify(conv);
+    cr_assert_eq(dot.kind, TP_MXU_DOT);
+    cr_assert_eq(dot.m, conv->m);
+    cr_assert_eq(dot.k, conv->k);
+    cr_assert_eq(dot.a.stride_outer, a_m);
+    cr_assert_eq(dot.a.stride_inner, a_k);
+    cr_assert_eq(dot.b.stride_outer, b_n);
+    cr_assert_eq(dot.b.stride_inner, b_k);
+    cr_assert_eq(dot.b.is_replicated, conv->b.is_replicated);
+}
+
+Test(mxu_catalog, pointwise_convolutions_are_products)
+{
+    problem.conv = (tp_mxu_conv){2, 5, 7, 24, 5, 7, 40, 1, 1, 1, 1, 0, 0, 1, 1, 1};
+    problem.kind = TP_MXU_CONV;
+    check_strides(&problem, 24, 1, 1, 40);
+    problem.kind = TP_MXU_CONV_INPUT_GRAD;
+    check_strides(&problem, 40, 1, 40, 1);
+    problem.kind = TP_MXU_CONV_FILTER_GRAD;
+    check_strides(&problem, 1, 24, 1, 40);
+
+    const tp_mxu_conv others[] = {
+        {2, 5, 7, 24, 3, 4, 40, 1, 1, 2, 2, 0, 0, 1, 1, 1}, /* strides */
+        {2, 5, 7, 24, 7, 9, 40, 1, 1, 1, 1, 1, 1, 1, 1, 1}, /* padding */
+        {2, 5, 7, 24, 5, 8, 40, 1, 1, 1, 1, 0, 0, 1, 1, 1}, /* padding at the end */
+        {2, 5, 7, 24, 5, 7, 40, 1, 3, 1, 1, 0, 1, 1, 1, 1}, /* several taps */
+        {2, 5, 7, 24, 5, 7, 40, 1, 1, 1, 1, 0, 0, 1, 1, 2}, /* groups */
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        problem.conv = others[i];
+        cr_assert_eq(tp_mxu_simplify(&problem).kind, TP_MXU_CONV_FILTER_GRAD, "%zu", i);
+    }
+}
+
 Test(mxu_catalog, groups_of_channels_have_a_kernel_of_their_own)
 {
     problem.kind = TP_MXU_CONV;
