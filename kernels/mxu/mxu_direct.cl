@@ -29,7 +29,7 @@
 
 #if COLUMNS == 16
 /* Row k of B, columns n .. n+15; +0 past N. */
-static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n,
+static inline mxu_vector load_b(MXU_GEO_PARAM global const mxu_b_t *b, uint k, uint n, uint size_n,
                                 ulong stride_outer, ulong stride_inner, uint part)
 {
 #if B_RUNS_ALONG_N
@@ -38,14 +38,14 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
     float column[16];
     for (uint i = 0; i < 16; i++)
         column[i] =
-            n + i < size_n ? mxu_b_value(b, k, n + i, stride_outer, stride_inner, part) : 0.0f;
+            n + i < size_n ? mxu_b_value(MXU_GEO b, k, n + i, stride_outer, stride_inner, part) : 0.0f;
     return vload16(0, column);
 }
 #else
-static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n,
+static inline mxu_vector load_b(MXU_GEO_PARAM global const mxu_b_t *b, uint k, uint n, uint size_n,
                                 ulong stride_outer, ulong stride_inner, uint part)
 {
-    return mxu_b_value(b, k, n, stride_outer, stride_inner, part);
+    return mxu_b_value(MXU_GEO b, k, n, stride_outer, stride_inner, part);
 }
 #endif
 
@@ -55,7 +55,7 @@ static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint si
     const uint m_##r = min(m0 + r, size_m - 1);
 #define STEP(r)                                                                                    \
     chunk_##r = MXU_FMA(                                                                           \
-        (mxu_vector)(mxu_a_value(a_ptr, m_##r, k, a_stride_outer, a_stride_inner, a_part)), b_row, \
+        (mxu_vector)(mxu_a_value(MXU_GEO a_ptr, m_##r, k, a_stride_outer, a_stride_inner, a_part)), b_row, \
         chunk_##r);
 
 kernel void mxu_direct(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS,
@@ -73,7 +73,7 @@ kernel void mxu_direct(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b),
         MXU_ROWS(BEGIN_CHUNK)
         for (uint k = chunk_k; k < chunk_end; k++) {
             const mxu_vector b_row =
-                load_b(b_ptr, k, n, size_n, b_stride_outer, b_stride_inner, b_part);
+                load_b(MXU_GEO b_ptr, k, n, size_n, b_stride_outer, b_stride_inner, b_part);
             MXU_ROWS(STEP)
         }
         MXU_ROWS(END_CHUNK)

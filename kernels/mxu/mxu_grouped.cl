@@ -73,24 +73,24 @@ typedef struct spot {
 #endif
 
 /* From major and minor to the place. */
-static inline void place_pixel(spot *s)
+static inline void place_pixel(MXU_GEO_PARAM spot *s)
 {
     s->y = PIXEL_Y(s->major % PIXEL_H);
     s->x = PIXEL_X(s->minor);
     s->line = (ulong)(s->major / PIXEL_H) * A_H;
 }
 
-static inline spot find_pixel(uint number)
+static inline spot find_pixel(MXU_GEO_PARAM uint number)
 {
     spot s;
     s.channel = 0;
     s.major = number / PIXEL_W;
     s.minor = number % PIXEL_W;
-    place_pixel(&s);
+    place_pixel(MXU_GEO &s);
     return s;
 }
 
-static inline spot find_tap(uint number)
+static inline spot find_tap(MXU_GEO_PARAM uint number)
 {
     spot s;
     const uint tap = number / OWN_A_C;
@@ -103,7 +103,7 @@ static inline spot find_tap(uint number)
     return s;
 }
 
-static inline void next_pixel(spot *s)
+static inline void next_pixel(MXU_GEO_PARAM spot *s)
 {
     if (++s->minor < PIXEL_W) {
         s->x = PIXEL_X(s->minor);
@@ -111,10 +111,10 @@ static inline void next_pixel(spot *s)
     }
     s->minor = 0;
     s->major++;
-    place_pixel(s);
+    place_pixel(MXU_GEO s);
 }
 
-static inline void next_tap(spot *s)
+static inline void next_tap(MXU_GEO_PARAM spot *s)
 {
     if (++s->channel < OWN_A_C) return;
     s->channel = 0;
@@ -136,7 +136,7 @@ static inline void next_tap(spot *s)
 #endif
 
 /* Offset in A of where row and k meet, for the first group; below 0 where there is nothing. */
-static inline long meet(const spot *row, const spot *k)
+static inline long meet(MXU_GEO_PARAM const spot *row, const spot *k)
 {
     int y = row->y + k->y, x = row->x + k->x;
 #if MXU_KIND == MXU_CONV_INPUT_GRAD
@@ -153,50 +153,50 @@ static inline long meet(const spot *row, const spot *k)
 
 #if COLUMNS == 16
 /* What columns n .. n+15 multiply; +0 past N. */
-static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
+static inline mxu_vector load_a(MXU_GEO_PARAM global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
 {
     if (at < 0) return 0.0f;
 #if OWN_A_C == 1 && OWN_N == 1
     if (n + 16 <= size_n) return mxu_load_a_v16(a + at + n, part);
 #elif OWN_N % 16 == 0
-    return mxu_load_a(a + at + mxu_group_channel(n), part);
+    return mxu_load_a(a + at + mxu_group_channel(MXU_GEO n), part);
 #endif
     float column[16];
     for (uint i = 0; i < 16; i++)
         column[i] =
-            n + i < size_n ? mxu_load_a(a + at + mxu_group_channel(n + i), part) : 0.0f;
+            n + i < size_n ? mxu_load_a(a + at + mxu_group_channel(MXU_GEO n + i), part) : 0.0f;
     return vload16(0, column);
 }
 
-static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
+static inline mxu_vector load_b(MXU_GEO_PARAM global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
 {
 #if B_RUNS_ALONG_N
-    if (n + 16 <= size_n) return mxu_load_b_v16(b + mxu_b_index(k, n, 1, size_n), part);
+    if (n + 16 <= size_n) return mxu_load_b_v16(b + mxu_b_index(MXU_GEO k, n, 1, size_n), part);
 #endif
     float column[16];
     for (uint i = 0; i < 16; i++)
-        column[i] = n + i < size_n ? mxu_b_value(b, k, n + i, 1, size_n, part) : 0.0f;
+        column[i] = n + i < size_n ? mxu_b_value(MXU_GEO b, k, n + i, 1, size_n, part) : 0.0f;
     return vload16(0, column);
 }
 #else
-static inline mxu_vector load_a(global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
+static inline mxu_vector load_a(MXU_GEO_PARAM global const mxu_a_t *a, long at, uint n, uint size_n, uint part)
 {
-    return at < 0 ? 0.0f : mxu_load_a(a + at + mxu_group_channel(n), part);
+    return at < 0 ? 0.0f : mxu_load_a(a + at + mxu_group_channel(MXU_GEO n), part);
 }
 
-static inline mxu_vector load_b(global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
+static inline mxu_vector load_b(MXU_GEO_PARAM global const mxu_b_t *b, uint k, uint n, uint size_n, uint part)
 {
-    return mxu_b_value(b, k, n, 1, size_n, part);
+    return mxu_b_value(MXU_GEO b, k, n, 1, size_n, part);
 }
 #endif
 
 /* Rows past M repeat the last one. */
 #define BEGIN_BLOCK(r)                                                                             \
     mxu_vector block_##r = 0.0f;                                                                   \
-    const spot row_##r = FIND_ROW(min(m0 + r, size_m - 1));
+    const spot row_##r = FIND_ROW(MXU_GEO min(m0 + r, size_m - 1));
 #define STEP(r)                                                                                    \
     chunk_##r =                                                                                    \
-        MXU_FMA(load_a(a_ptr, meet(&row_##r, &at), n, size_n, a_part), b_row, chunk_##r);
+        MXU_FMA(load_a(MXU_GEO a_ptr, meet(MXU_GEO &row_##r, &at), n, size_n, a_part), b_row, chunk_##r);
 
 kernel void mxu_grouped(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b),
                         TP_EPILOGUE_PARAMS, MXU_PARAMS, local float *unused)
@@ -207,15 +207,15 @@ kernel void mxu_grouped(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b)
     const uint a_part = MXU_A_PART(place.pass), b_part = MXU_B_PART(place.pass);
     global const mxu_a_t *a_ptr = TP_AT(a, place.core);
     global const mxu_b_t *b_ptr = TP_AT(b, place.core);
-    spot at = FIND_K(place.k_begin);
+    spot at = FIND_K(MXU_GEO place.k_begin);
     MXU_ROWS(BEGIN_BLOCK)
     for (uint chunk_k = place.k_begin; chunk_k < place.k_end; chunk_k += MXU_CHUNK) {
         const uint chunk_end = min(place.k_end, chunk_k + MXU_CHUNK);
         MXU_ROWS(BEGIN_CHUNK)
         for (uint k = chunk_k; k < chunk_end; k++) {
-            const mxu_vector b_row = load_b(b_ptr, k, n, size_n, b_part);
+            const mxu_vector b_row = load_b(MXU_GEO b_ptr, k, n, size_n, b_part);
             MXU_ROWS(STEP)
-            NEXT_K(&at);
+            NEXT_K(MXU_GEO &at);
         }
         MXU_ROWS(END_CHUNK)
     }

@@ -82,7 +82,7 @@ mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
             const uint k = at % TILE_K, i = at / TILE_K;
 #endif
             a_slice[k * A_PITCH + i] = m0 + i < size_m && slice_k + k < place.k_end
-                                           ? mxu_a_value(a_ptr, m0 + i, slice_k + k, a_stride_outer,
+                                           ? mxu_a_value(MXU_GEO a_ptr, m0 + i, slice_k + k, a_stride_outer,
                                                          a_stride_inner, a_part)
                                            : 0.0f;
         }
@@ -93,7 +93,7 @@ mxu_local(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_
             const uint k = at % TILE_K, j = at / TILE_K;
 #endif
             b_slice[k * B_PITCH + j] = n0 + j < size_n && slice_k + k < place.k_end
-                                           ? mxu_b_value(b_ptr, slice_k + k, n0 + j, b_stride_outer,
+                                           ? mxu_b_value(MXU_GEO b_ptr, slice_k + k, n0 + j, b_stride_outer,
                                                          b_stride_inner, b_part)
                                            : 0.0f;
         }

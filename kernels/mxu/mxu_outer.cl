@@ -137,7 +137,7 @@ static inline void pack_columns(local uint *words, global const mxu_b_t *b, uint
 
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
 /* The input pixels that a tap meets at `count` output pixels from k on, -1 where it meets padding. */
-static inline void find_pixels(local int *pixels, uint tap, uint k, uint count)
+static inline void find_pixels(MXU_GEO_PARAM local int *pixels, uint tap, uint k, uint count)
 {
     const int tap_y = (int)(tap / CONV_KERNEL_W) * CONV_DILATION_H - CONV_PAD_TOP;
     const int tap_x = (int)(tap % CONV_KERNEL_W) * CONV_DILATION_W - CONV_PAD_LEFT;
@@ -156,14 +156,14 @@ static inline void find_pixels(local int *pixels, uint tap, uint k, uint count)
 }
 
 /* Panels from row m0 on; `a` is the whole operand. Panels of one tap share its pixels. */
-static inline void pack_panels(mxu_panel panel, local int *pixels, global const mxu_a_t *a, uint m0,
+static inline void pack_panels(MXU_GEO_PARAM mxu_panel panel, local int *pixels, global const mxu_a_t *a, uint m0,
                                uint panels, uint k, uint count, uint part)
 {
     uint of_tap = 0; /* panels of one tap */
     for (uint done = 0; done < panels; done += of_tap, panel += of_tap * PANEL_WORDS_COUNT) {
         const uint m = m0 + done * PANEL_PITCH, channel = m % CONV_IN_C;
         of_tap = min(panels - done, (CONV_IN_C - channel) / PANEL_PITCH);
-        find_pixels(pixels, m / CONV_IN_C, k, count);
+        find_pixels(MXU_GEO pixels, m / CONV_IN_C, k, count);
         if (count % 2 != 0) pixels[count] = -1;
         for (uint i = 0; i < count; i += 2) {
             const int upper = pixels[i], lower = pixels[i + 1];
@@ -179,12 +179,12 @@ static inline void pack_panels(mxu_panel panel, local int *pixels, global const 
     }
 }
 #elif PANEL_BY_ROW
-static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
+static inline void pack_panels(MXU_GEO_PARAM mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
                                uint size_m, uint k, uint count, ulong stride_outer,
                                ulong stride_inner, uint part)
 {
     for (uint band = 0; band < 2 * panels; band++)
-        mxu_pack_panel(panel + BAND_OFFSET(band), a, m0 + band * TILE_M, size_m, k, k + count,
+        mxu_pack_panel(MXU_GEO panel + BAND_OFFSET(band), a, m0 + band * TILE_M, size_m, k, k + count,
                        stride_outer, stride_inner, part);
 }
 #else
@@ -193,7 +193,7 @@ static inline PANEL_VALUE load_rows(global const mxu_a_t *a, uint count, uint pa
     return count >= PANEL_PITCH ? PANEL_LOAD(a, part) : load_some_rows(a, 0, (int)count, part);
 }
 
-static inline void pack_panels(mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
+static inline void pack_panels(MXU_GEO_PARAM mxu_panel panel, global const mxu_a_t *a, uint m0, uint panels,
                                uint size_m, uint k, uint count, ulong stride_outer,
                                ulong stride_inner, uint part)
 {
@@ -223,7 +223,7 @@ static inline void prefetch_row(global const mxu_a_t *a, uint rows, global const
 }
 
 /* Where step k of A is; at padding, of a pixel nearby. */
-static inline global const mxu_a_t *step_of_a(global const mxu_a_t *a, uint m, uint k, ulong stride)
+static inline global const mxu_a_t *step_of_a(MXU_GEO_PARAM global const mxu_a_t *a, uint m, uint k, ulong stride)
 {
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
     const uint tap = m / CONV_IN_C;
@@ -246,7 +246,7 @@ static inline uint least_of_words(const local uint *words, uint count)
     return mxu_least_of_16(least);
 }
 
-static inline uint least_of_panel(const local uint *words, uint pairs)
+static inline uint least_of_panel(MXU_GEO_PARAM const local uint *words, uint pairs)
 {
 #if PANEL_BY_ROW
     uint least = MXU_LEAST_NONE;
@@ -319,7 +319,7 @@ typedef struct mxu_tile {
 #endif
 
 /* Adds a chunk's sums to the tile's. Those of the last chunk (of the last core) come out in `out`. */
-static inline void pairs_of_chunk(const mxu_tile *tile, mxu_vector *out)
+static inline void pairs_of_chunk(MXU_GEO_PARAM const mxu_tile *tile, mxu_vector *out)
 {
     mxu_panel a_ptr = tile->a;
     const local uint *b_ptr = tile->b;
@@ -351,7 +351,7 @@ static inline void pairs_of_chunk(const mxu_tile *tile, mxu_vector *out)
 }
 
 /* The same by plain steps. */
-static inline void steps_of_chunk(const mxu_tile *tile, mxu_vector *out)
+static inline void steps_of_chunk(MXU_GEO_PARAM const mxu_tile *tile, mxu_vector *out)
 {
     for (uint i = 0; i < TILE_SUMS; i++) {
         float16 sum = 0.0f;
@@ -390,10 +390,10 @@ typedef struct mxu_chunk {
 static inline void pack_chunk(const mxu_group *group, const mxu_chunk *chunk, uint pass, MXU_PARAMS)
 {
 #if MXU_KIND == MXU_CONV_FILTER_GRAD
-    pack_panels(group->a_words, group->pixels, chunk->a, group->m0, group->panels, chunk->k,
+    pack_panels(MXU_GEO group->a_words, group->pixels, chunk->a, group->m0, group->panels, chunk->k,
                 chunk->steps, MXU_A_PART(pass));
 #else
-    pack_panels(group->a_words, chunk->a, group->m0, group->panels, size_m, chunk->k, chunk->steps,
+    pack_panels(MXU_GEO group->a_words, chunk->a, group->m0, group->panels, size_m, chunk->k, chunk->steps,
                 a_stride_outer, a_stride_inner, MXU_A_PART(pass));
 #endif
     pack_columns(group->b_words, chunk->b + chunk->k * b_stride_inner, chunk->steps,
@@ -428,13 +428,13 @@ static inline void multiply_chunk(RESULT_PARAMS, const mxu_group *group, mxu_til
     local mxu_vector *const level = tile.level;
     uint asked = 0, least_a[GROUP_PANELS];
     for (uint i = 0; i < group->panels; i++)
-        least_a[i] = least_of_panel(group->a_words + i * PANEL_WORDS_COUNT, tile.pairs);
+        least_a[i] = least_of_panel(MXU_GEO group->a_words + i * PANEL_WORDS_COUNT, tile.pairs);
     for (uint n = 0; n < tiles; n++) {
         tile.b = group->b_words + n * TILE_WORDS_COUNT;
         const uint least_b = least_of_words(tile.b, tile.pairs * TILE_N);
         for (uint band = 0; band < bands; band++) {
             for (uint i = 0; i < steps_ahead && asked < next->steps; i++, asked++)
-                prefetch_row(step_of_a(next->a, group->m0, next->k + asked, a_stride_inner),
+                prefetch_row(step_of_a(MXU_GEO next->a, group->m0, next->k + asked, a_stride_inner),
                              group->panels * PANEL_PITCH,
                              next->b + (next->k + asked) * b_stride_inner, tiles * TILE_N);
             const uint at = (band * GROUP_TILES + n) * TILE_SUMS;
@@ -443,9 +443,9 @@ static inline void multiply_chunk(RESULT_PARAMS, const mxu_group *group, mxu_til
             tile.sums = group->sums + at;
             tile.level = level + at;
             if (mxu_pairs_are_exact(least_a[band / 2], least_b))
-                pairs_of_chunk(&tile, sums);
+                pairs_of_chunk(MXU_GEO &tile, sums);
             else
-                steps_of_chunk(&tile, sums);
+                steps_of_chunk(MXU_GEO &tile, sums);
             if (tile.is_last && tile.to_level == NO_LEVEL)
                 finish_tile(RESULT_PASS, sums, place, group->m0 + band * TILE_M,
                             group->n0 + n * TILE_N, size_m, size_n);
@@ -455,7 +455,7 @@ static inline void multiply_chunk(RESULT_PARAMS, const mxu_group *group, mxu_til
 
 #define MXU_ARGS                                                                                   \
     size_m, size_n, size_k, batch, grid_z, a_stride_batch, a_stride_outer, a_stride_inner,         \
-        b_stride_batch, b_stride_outer, b_stride_inner
+        b_stride_batch, b_stride_outer, b_stride_inner MXU_GEO_TAIL_ARGS
 
 /* A unit's k of one core, from `chunk` on; `after` is what comes when it is done. */
 static inline void sum_unit(RESULT_PARAMS, const mxu_group *group, mxu_chunk chunk,

@@ -30,20 +30,20 @@
 #include "mxu/load_transposed.clh"
 
 /* Columns n0 .. n0+15 of rows k_begin .. k_end, element by element; those past N are +0. */
-static inline void pack_block(global float *dst, global const mxu_b_t *b, uint n0, uint size_n,
+static inline void pack_block(MXU_GEO_PARAM global float *dst, global const mxu_b_t *b, uint n0, uint size_n,
                               uint k_begin, uint k_end, ulong stride_outer, ulong stride_inner,
                               uint part)
 {
     for (uint k = k_begin; k < k_end; k++, dst += TILE_N)
         for (uint i = 0; i < 16; i++)
-            dst[i] = n0 + i < size_n ? mxu_b_value(b, k, n0 + i, stride_outer, stride_inner, part)
+            dst[i] = n0 + i < size_n ? mxu_b_value(MXU_GEO b, k, n0 + i, stride_outer, stride_inner, part)
                                      : 0.0f;
 }
 
 #define STORE_ROW(i) vstore16(y##i, 0, dst + i * TILE_N);
 
 /* The same for 16 columns that all exist. */
-static inline void pack_full_block(global float *dst, global const mxu_b_t *b, uint n0,
+static inline void pack_full_block(MXU_GEO_PARAM global float *dst, global const mxu_b_t *b, uint n0,
                                    uint k_begin, uint k_end, ulong stride_outer, ulong stride_inner,
                                    uint part)
 {
@@ -57,12 +57,12 @@ static inline void pack_full_block(global float *dst, global const mxu_b_t *b, u
         ALL_16(STORE_ROW)
     }
 #endif
-    pack_block(dst, b, n0, n0 + 16, k, k_end, stride_outer, stride_inner, part);
+    pack_block(MXU_GEO dst, b, n0, n0 + 16, k, k_end, stride_outer, stride_inner, part);
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 mxu_pack_b(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(float, packed), uint size_n, uint size_k,
-           uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner)
+           uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner MXU_GEO_TAIL)
 {
     const ulong core = get_global_id(2) / grid_z;
     const uint z = get_global_id(2) % grid_z, part = z / batch, entry = z % batch;
@@ -74,17 +74,17 @@ mxu_pack_b(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(float, packed), uint size_n, u
     for (uint column = 0; column < TILE_N; column += 16) {
         const uint n0 = tile * TILE_N + column;
         if (n0 + 16 <= size_n)
-            pack_full_block(dst + column, src, n0, k_begin, k_end, stride_outer, stride_inner,
+            pack_full_block(MXU_GEO dst + column, src, n0, k_begin, k_end, stride_outer, stride_inner,
                             part);
         else
-            pack_block(dst + column, src, n0, size_n, k_begin, k_end, stride_outer, stride_inner,
+            pack_block(MXU_GEO dst + column, src, n0, size_n, k_begin, k_end, stride_outer, stride_inner,
                        part);
     }
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 mxu_pack_a(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(float, packed), uint size_m, uint size_k,
-           uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner)
+           uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner MXU_GEO_TAIL)
 {
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
     const uint panel_index = get_group_id(0);
@@ -92,7 +92,7 @@ mxu_pack_a(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(float, packed), uint size_m, u
     mxu_panel panel =
         TP_AT(packed, place.core) +
         ((ulong)place.z * get_num_groups(0) + panel_index) * panel_chunks * PANEL_CHUNK_STEP;
-    mxu_pack_panel(panel, TP_AT(a, place.core) + place.entry * stride_batch, panel_index * TILE_M,
+    mxu_pack_panel(MXU_GEO panel, TP_AT(a, place.core) + place.entry * stride_batch, panel_index * TILE_M,
                    size_m, place.k_begin, place.k_end, stride_outer, stride_inner,
                    MXU_A_PART(place.pass));
 }

@@ -41,7 +41,7 @@ static inline ushort16 put_pair(global uint *dst, float16 first, float16 second,
 }
 
 /* Columns n0 .. n0+15 of rows k .. k_end, element by element; those past N are +0. */
-static inline ushort16 pack_block(global uint *dst, global const mxu_b_t *b, uint n0, uint size_n,
+static inline ushort16 pack_block(MXU_GEO_PARAM global uint *dst, global const mxu_b_t *b, uint n0, uint size_n,
                                 uint k, uint k_end, ulong stride_outer, ulong stride_inner,
                                 uint part, ushort16 least)
 {
@@ -51,7 +51,7 @@ static inline ushort16 pack_block(global uint *dst, global const mxu_b_t *b, uin
             for (uint i = 0; i < 16; i++)
                 rows[row][i] =
                     k + row < k_end && n0 + i < size_n
-                        ? mxu_b_value(b, k + row, n0 + i, stride_outer, stride_inner, part)
+                        ? mxu_b_value(MXU_GEO b, k + row, n0 + i, stride_outer, stride_inner, part)
                         : 0.0f;
         least = put_pair(dst, vload16(0, rows[0]), vload16(0, rows[1]), least);
     }
@@ -61,7 +61,7 @@ static inline ushort16 pack_block(global uint *dst, global const mxu_b_t *b, uin
 #define PUT_PAIR(i, j, pair) least = put_pair(dst + pair * TILE_N, y##i, y##j, least);
 
 /* The same for 16 columns that all exist. */
-static inline ushort16 pack_full_block(global uint *dst, global const mxu_b_t *b, uint n0, uint k,
+static inline ushort16 pack_full_block(MXU_GEO_PARAM global uint *dst, global const mxu_b_t *b, uint n0, uint k,
                                      uint k_end, ulong stride_outer, ulong stride_inner, uint part,
                                      ushort16 least)
 {
@@ -82,12 +82,12 @@ static inline ushort16 pack_full_block(global uint *dst, global const mxu_b_t *b
         PUT_PAIR(14, 15, 7)
     }
 #endif
-    return pack_block(dst, b, n0, n0 + 16, k, k_end, stride_outer, stride_inner, part, least);
+    return pack_block(MXU_GEO dst, b, n0, n0 + 16, k, k_end, stride_outer, stride_inner, part, least);
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 mxu_pack_pairs(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(uint, packed), uint size_n, uint size_k,
-               uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner)
+               uint batch, uint grid_z, ulong stride_batch, ulong stride_outer, ulong stride_inner MXU_GEO_TAIL)
 {
     const ulong core = get_global_id(2) / grid_z;
     const uint z = get_global_id(2) % grid_z, part = z / batch, entry = z % batch;
@@ -101,10 +101,10 @@ mxu_pack_pairs(TP_TENSOR(const mxu_b_t, b), TP_TENSOR(uint, packed), uint size_n
     for (uint column = 0; column < TILE_N; column += 16) {
         const uint n0 = tile * TILE_N + column;
         if (n0 + 16 <= size_n)
-            least = pack_full_block(dst + column, src, n0, k_begin, k_end, stride_outer,
+            least = pack_full_block(MXU_GEO dst + column, src, n0, k_begin, k_end, stride_outer,
                                     stride_inner, part, least);
         else
-            least = pack_block(dst + column, src, n0, size_n, k_begin, k_end, stride_outer,
+            least = pack_block(MXU_GEO dst + column, src, n0, size_n, k_begin, k_end, stride_outer,
                                stride_inner, part, least);
     }
     words[mxu_pair_least(grid_z * tiles, slice, size_k) + chunk] = mxu_least_of_16(least);

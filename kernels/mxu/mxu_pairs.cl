@@ -36,7 +36,7 @@
 #if INPUT_PHASES
 #define ROWS_PARAM const mxu_phase *phase
 #define ROWS_ARG phase
-#define HAS_STEP(k) mxu_phase_has_tap(phase, (k) / CONV_OUT_C)
+#define HAS_STEP(k) mxu_phase_has_tap(MXU_GEO phase, (k) / CONV_OUT_C)
 #else
 #define ROWS_PARAM uint m0
 #define ROWS_ARG m0
@@ -44,7 +44,7 @@
 #endif
 
 /* The least magnitude in the panel's first `count` places of k, from k on. */
-static inline uint least_of_panel(mxu_panel panel, uint k, uint count, ROWS_PARAM)
+static inline uint least_of_panel(MXU_GEO_PARAM mxu_panel panel, uint k, uint count, ROWS_PARAM)
 {
     ushort16 least = MXU_LEAST_NONE;
 #if INPUT_PHASES
@@ -69,7 +69,7 @@ static inline uint least_of_panel(mxu_panel panel, uint k, uint count, ROWS_PARA
 }
 
 /* The sums of a chunk, `count` places from k on; panel and words are the chunk's. */
-static inline void pairs_of_chunk(mxu_vector *sums, int is_first, mxu_panel panel,
+static inline void pairs_of_chunk(MXU_GEO_PARAM mxu_vector *sums, int is_first, mxu_panel panel,
                                   global const uint *words, uint k, uint count, ROWS_PARAM)
 {
     MXU_ROWS(CLEAR)
@@ -94,7 +94,7 @@ static inline void pairs_of_chunk(mxu_vector *sums, int is_first, mxu_panel pane
 
 /* The same by plain steps, for operands with values so small that pairs would flush, or where a
  * factor of zeros is not finite. Rare: what matters here is that it is short. */
-static inline void steps_of_chunk(mxu_vector *sums, int is_first, mxu_panel panel,
+static inline void steps_of_chunk(MXU_GEO_PARAM mxu_vector *sums, int is_first, mxu_panel panel,
                                   global const uint *words, uint k, uint count, ROWS_PARAM)
 {
     for (uint i = 0; i < TILE_M * TILE_VECTORS; i++) {
@@ -112,7 +112,7 @@ static inline void steps_of_chunk(mxu_vector *sums, int is_first, mxu_panel pane
 }
 
 /* The sums of one tile over `count` places from k on. */
-static inline void sum_tile(mxu_vector *sums, mxu_panel panel, uint least_a,
+static inline void sum_tile(MXU_GEO_PARAM mxu_vector *sums, mxu_panel panel, uint least_a,
                             global const uint *words, global const uint *least_b, uint k,
                             uint count, ROWS_PARAM)
 {
@@ -129,9 +129,9 @@ static inline void sum_tile(mxu_vector *sums, mxu_panel panel, uint least_a,
         if (!has_taps && is_exact) continue;
 #endif
         if (is_exact)
-            pairs_of_chunk(sums, is_first, a, b, k + i, length, ROWS_ARG);
+            pairs_of_chunk(MXU_GEO sums, is_first, a, b, k + i, length, ROWS_ARG);
         else
-            steps_of_chunk(sums, is_first, a, b, k + i, length, ROWS_ARG);
+            steps_of_chunk(MXU_GEO sums, is_first, a, b, k + i, length, ROWS_ARG);
         is_first = 0;
     }
 #if INPUT_PHASES
@@ -141,12 +141,9 @@ static inline void sum_tile(mxu_vector *sums, mxu_panel panel, uint least_a,
 }
 
 /* Elements from a row of A to the next where rows follow each other in memory, else 0: a product of
- * matrices, or a convolution of 1x1 pixels. */
+ * matrices. */
 #if MXU_KIND == MXU_DOT
 #define ROW_ELEMS (a_stride_inner == 1 ? a_stride_outer : 0)
-#elif CONV_KERNEL_H * CONV_KERNEL_W * CONV_STRIDE_H * CONV_STRIDE_W == 1 &&                        \
-    CONV_IN_H == CONV_OUT_H && CONV_IN_W == CONV_OUT_W && MXU_KIND != MXU_CONV_FILTER_GRAD
-#define ROW_ELEMS (ulong) size_k
 #else
 #define ROW_ELEMS 0ul
 #endif
@@ -170,14 +167,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(c
     const uint count = place.k_end - place.k_begin;
     global const mxu_a_t *a_ptr = TP_AT(a, place.core) + place.entry * a_stride_batch;
 #if INPUT_PHASES
-    const mxu_phase the_phase = mxu_find_phase(get_group_id(0), size_m), *phase = &the_phase;
-    mxu_pack_panel_of_phase(panel, a_ptr, phase, place.k_begin, place.k_end, MXU_A_PART(place.pass));
+    const mxu_phase the_phase = mxu_find_phase(MXU_GEO get_group_id(0), size_m), *phase = &the_phase;
+    mxu_pack_panel_of_phase(MXU_GEO panel, a_ptr, phase, place.k_begin, place.k_end, MXU_A_PART(place.pass));
 #else
     const uint m0 = get_group_id(0) * TILE_M;
-    mxu_pack_panel(panel, a_ptr, m0, size_m, place.k_begin, place.k_end, a_stride_outer,
+    mxu_pack_panel(MXU_GEO panel, a_ptr, m0, size_m, place.k_begin, place.k_end, a_stride_outer,
                    a_stride_inner, MXU_A_PART(place.pass));
 #endif
-    const uint least_a = least_of_panel(panel, place.k_begin, count, ROWS_ARG);
+    const uint least_a = least_of_panel(MXU_GEO panel, place.k_begin, count, ROWS_ARG);
 
     global const uint *words = TP_AT(b, place.core);
     const uint tiles = (size_n + TILE_N - 1) / TILE_N;
@@ -196,10 +193,10 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(c
                           tile - first_tile, last_tile - first_tile);
 #endif
         mxu_vector sums[TILE_M * TILE_VECTORS];
-        sum_tile(sums, panel, least_a, b_ptr, least_b, place.k_begin, count, ROWS_ARG);
+        sum_tile(MXU_GEO sums, panel, least_a, b_ptr, least_b, place.k_begin, count, ROWS_ARG);
 #if INPUT_PHASES
         for (uint r = 0; r < phase->rows; r++)
-            mxu_finish_row(TP_EPILOGUE_PASS, sums, place, r, mxu_row_of_phase(phase, r),
+            mxu_finish_row(TP_EPILOGUE_PASS, sums, place, r, mxu_row_of_phase(MXU_GEO phase, r),
                            tile * TILE_N, size_n);
 #else
         mxu_finish_tile(TP_EPILOGUE_PASS, sums, place, m0, tile * TILE_N, size_m, size_n);

@@ -17,7 +17,7 @@
 /* 2^31 / 8192 blocks need 18 levels. */
 #define TREE_LEVELS 20
 
-static inline float product(global const mxu_a_t *a, global const mxu_b_t *b, uint m, uint n,
+static inline float product(MXU_GEO_PARAM global const mxu_a_t *a, global const mxu_b_t *b, uint m, uint n,
                             uint size_k, ulong a_stride_outer, ulong a_stride_inner,
                             ulong b_stride_outer, ulong b_stride_inner, uint pass)
 {
@@ -31,8 +31,8 @@ static inline float product(global const mxu_a_t *a, global const mxu_b_t *b, ui
             float chunk = 0.0f;
             for (uint k = chunk_k; k < chunk_end; k++)
                 chunk = MXU_FMA(
-                    mxu_a_value(a, m, k, a_stride_outer, a_stride_inner, MXU_A_PART(pass)),
-                    mxu_b_value(b, k, n, b_stride_outer, b_stride_inner, MXU_B_PART(pass)), chunk);
+                    mxu_a_value(MXU_GEO a, m, k, a_stride_outer, a_stride_inner, MXU_A_PART(pass)),
+                    mxu_b_value(MXU_GEO b, k, n, b_stride_outer, b_stride_inner, MXU_B_PART(pass)), chunk);
             block = chunk_k == block_k ? chunk : block + chunk;
         }
         /* As a binary counter: level i holds the finished sum of 2^i blocks. */
@@ -59,11 +59,11 @@ kernel void mxu_reference(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, 
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
     if (n >= size_n || m >= size_m) return;
     global const mxu_a_t *a_ptr =
-        TP_AT(a, place.core) + place.entry * a_stride_batch + mxu_group_channel(n);
+        TP_AT(a, place.core) + place.entry * a_stride_batch + mxu_group_channel(MXU_GEO n);
     global const mxu_b_t *b_ptr = TP_AT(b, place.core) + place.entry * b_stride_batch;
     float sum = 0.0f;
     for (uint pass = 0; pass < MXU_PASSES; pass++) {
-        const float term = product(a_ptr, b_ptr, m, n, size_k, a_stride_outer, a_stride_inner,
+        const float term = product(MXU_GEO a_ptr, b_ptr, m, n, size_k, a_stride_outer, a_stride_inner,
                                    b_stride_outer, b_stride_inner, pass);
         sum = pass == 0 ? term : sum + term;
     }

@@ -120,7 +120,7 @@ mxu_register(TP_TENSOR(const mxu_source_t, a), TP_TENSOR(const mxu_b_source_t, b
                                                  panel_chunks * PANEL_CHUNK_STEP;
 #else
     mxu_panel panel = scratch;
-    mxu_pack_panel(panel, TP_AT(a, place.core) + place.entry * a_stride_batch, m0, size_m,
+    mxu_pack_panel(MXU_GEO panel, TP_AT(a, place.core) + place.entry * a_stride_batch, m0, size_m,
                    place.k_begin, place.k_end, a_stride_outer, a_stride_inner,
                    MXU_A_PART(place.pass));
 #endif

@@ -62,6 +62,7 @@ static tpucl_status gather(tp_mxu_builder *builder, bool is_b, int32_t *out_tens
         tp_mxu_arg_u64(&args, b.stride_outer);
         tp_mxu_arg_u64(&args, b.stride_inner);
     }
+    tp_mxu_arg_geometry(&args, problem);
     const tp_mxu_launch launch = {
         .what = is_b ? "mxu_gather_b" : "mxu_gather_a",
         .text = "#include \"mxu/mxu_patches.cl\"\n",

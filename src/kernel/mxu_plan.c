@@ -108,15 +108,11 @@ const char *tp_mxu_options(const tp_mxu_builder *builder, bool is_split)
         const tp_mxu_conv *c = &problem->conv;
         geometry = tp_arena_printf(
             builder->arena,
-            " -DCONV_IN_H=%lld -DCONV_IN_W=%lld -DCONV_IN_C=%lld -DCONV_OUT_H=%lld"
-            " -DCONV_OUT_W=%lld -DCONV_OUT_C=%lld -DCONV_KERNEL_H=%lld -DCONV_KERNEL_W=%lld"
-            " -DCONV_STRIDE_H=%lld -DCONV_STRIDE_W=%lld -DCONV_PAD_TOP=%lld -DCONV_PAD_LEFT=%lld"
+            " -DCONV_KERNEL_H=%lld -DCONV_KERNEL_W=%lld -DCONV_STRIDE_H=%lld -DCONV_STRIDE_W=%lld"
             " -DCONV_DILATION_H=%lld -DCONV_DILATION_W=%lld -DCONV_GROUPS=%lld",
-            (long long)c->in_h, (long long)c->in_w, (long long)c->in_c, (long long)c->out_h,
-            (long long)c->out_w, (long long)c->out_c, (long long)c->kernel_h,
-            (long long)c->kernel_w, (long long)c->stride_h, (long long)c->stride_w,
-            (long long)c->pad_top, (long long)c->pad_left, (long long)c->dilation_h,
-            (long long)c->dilation_w, (long long)tp_mxu_groups(c));
+            (long long)c->kernel_h, (long long)c->kernel_w, (long long)c->stride_h,
+            (long long)c->stride_w, (long long)c->dilation_h, (long long)c->dilation_w,
+            (long long)tp_mxu_groups(c));
         if (geometry == NULL) return NULL;
     }
     return tp_arena_printf(builder->arena,
@@ -178,6 +174,16 @@ void tp_mxu_arg_u64(tp_mxu_args *args, int64_t value)
 void tp_mxu_arg_local(tp_mxu_args *args, int64_t bytes)
 {
     append(args, (tp_kernel_arg){.kind = TP_ARG_LOCAL, .u64 = (uint64_t)bytes});
+}
+
+void tp_mxu_arg_geometry(tp_mxu_args *args, const tp_mxu_problem *problem)
+{
+    const tp_mxu_conv *c = &problem->conv;
+    const int64_t sizes[] = {c->in_h,  c->in_w,  c->in_c,    c->out_h,
+                             c->out_w, c->out_c, c->pad_top, c->pad_left};
+    if (problem->kind == TP_MXU_DOT) return;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        tp_mxu_arg_u32(args, sizes[i]);
 }
 
 tpucl_status tp_mxu_add_launch(tp_mxu_builder *builder, const tp_mxu_launch *launch)
@@ -296,6 +302,7 @@ tpucl_status tp_mxu_add_product(tp_mxu_builder *builder, tp_mxu_launch launch, i
     tp_mxu_arg_u64(&args, b.stride_batch);
     tp_mxu_arg_u64(&args, b.stride_outer);
     tp_mxu_arg_u64(&args, b.stride_inner);
+    tp_mxu_arg_geometry(&args, problem);
     tp_mxu_arg_local(&args, local_bytes);
     if (launch.sums_cores) tp_mxu_arg_local(&args, launch.level_bytes);
 

@@ -80,6 +80,8 @@ typedef struct tp_mxu_args {
 void tp_mxu_arg_tensor(tp_mxu_args *args, int32_t tensor, bool is_written);
 void tp_mxu_arg_u32(tp_mxu_args *args, int64_t value);
 void tp_mxu_arg_u64(tp_mxu_args *args, int64_t value);
+/* MXU_GEO_TAIL of operands.clh: nothing for a dot_general. */
+void tp_mxu_arg_geometry(tp_mxu_args *args, const tp_mxu_problem *problem);
 void tp_mxu_arg_local(tp_mxu_args *args, int64_t bytes);
 
 /* What a variant knows about a launch; the rest is filled in from the problem. */

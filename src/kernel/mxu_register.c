@@ -170,11 +170,9 @@ static bool is_one_tap(const tp_mxu_problem *problem)
 
 /* Packing reads B alone, by its strides or, in an input gradient of several taps, by the channels: whatever else the
  * product is, its program is the same, and is compiled once. */
-static const char *pack_b_options(const tp_mxu_builder *builder)
+static tp_mxu_problem packing_of_b(const tp_mxu_problem *of)
 {
-    tp_mxu_problem problem = *builder->problem;
-    tp_mxu_builder plain = *builder;
-    plain.problem = &problem;
+    tp_mxu_problem problem = *of;
     problem.a.dtype = TP_BF16;
     if (problem.kind == TP_MXU_CONV_INPUT_GRAD && !is_one_tap(&problem))
         problem.conv = (tp_mxu_conv){.in_h = 1,
@@ -192,7 +190,7 @@ static const char *pack_b_options(const tp_mxu_builder *builder)
                                      .groups = problem.conv.groups};
     else
         problem.kind = TP_MXU_DOT;
-    return tp_mxu_options(&plain, false);
+    return problem;
 }
 
 tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool in_pairs,
@@ -235,7 +233,11 @@ tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool i
     tp_mxu_arg_u64(&args, b.stride_batch);
     tp_mxu_arg_u64(&args, is_one_tap(problem) ? problem->conv.out_c : b.stride_outer);
     tp_mxu_arg_u64(&args, is_one_tap(problem) ? 1 : b.stride_inner);
-    const char *common = pack_b_options(builder);
+    const tp_mxu_problem packing = packing_of_b(problem);
+    tp_mxu_builder plain = *builder;
+    plain.problem = &packing;
+    tp_mxu_arg_geometry(&args, &packing);
+    const char *common = tp_mxu_options(&plain, false);
     if (common == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = in_pairs ? "mxu_pack_pairs" : "mxu_pack_b",
@@ -283,6 +285,7 @@ static tpucl_status pack_a(tp_mxu_builder *builder, const tp_mxu_tile *t, int32_
     tp_mxu_arg_u64(&args, a.stride_batch);
     tp_mxu_arg_u64(&args, a.stride_outer);
     tp_mxu_arg_u64(&args, a.stride_inner);
+    tp_mxu_arg_geometry(&args, problem);
     const char *common = tp_mxu_options(builder, tp_mxu_units(problem) > 1);
     if (common == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
