@@ -46,7 +46,19 @@ const char *tp_tuner_path(const tp_tuner *tuner)
 
 /* ---- the file ---- */
 
-/* What is there; what is wrong in it is told of and will be gone. */
+/* What is wrong in a file will be gone when records are added to it: hours of measuring may hang on a comma. */
+static tpucl_status put_aside(const tp_tuner *tuner, const char *path, const char *text,
+                              size_t length, const tp_problems *problems)
+{
+    const char *aside = tp_arena_printf(tuner->arena, "%s.damaged", path);
+    if (aside == NULL) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_file_write_atomic(aside, text, length));
+    TP_LOG_WARNING("tune", "tuning records are left out, the file as it was is kept as '%s': %s",
+                   aside, problems->text);
+    return TPUCL_OK;
+}
+
+/* What is there and right. */
 static tpucl_status read_file(const tp_tuner *tuner, const char *path, tp_record_file *out_file)
 {
     char *text = NULL, name[TP_DEVICE_CLASS_BYTES];
@@ -57,9 +69,11 @@ static tpucl_status read_file(const tp_tuner *tuner, const char *path, tp_record
     tpucl_status status = tp_file_read(path, TP_RECORDS_MAX_FILE_BYTES, &text, &length);
     if (status == TPUCL_OK) {
         status = tp_record_file_parse(text, length, path, tuner->arena, &problems, out_file);
+        if (status == TPUCL_OK && problems.count > 0) {
+            status = put_aside(tuner, path, text, length, &problems);
+            if (status != TPUCL_OK) tp_record_file_deinit(out_file);
+        }
         tp_free(text);
-        if (problems.count > 0)
-            TP_LOG_WARNING("tune", "tuning records are left out: %s", problems.text);
     } else if (status == TPUCL_NOT_FOUND) {
         tp_error_clear();
         status = TPUCL_OK;

@@ -134,6 +134,14 @@ run tune --problems products.txt --seconds 3 --json more.json
 expect_code 0
 expect_json more.json "[p['state'] for p in r['products']].count('known') == $kept"
 
+# ---- a file that cannot be read is kept beside the new one ----
+
+printf '{"format": 1, "records": [' >"$file"
+run tune --problems products.txt --seconds 1 --rounds 3
+expect_code 0
+expect_in err 'left out' "$file.damaged"
+[[ $(cat "$file.damaged") == '{"format": 1, "records": [' ]] || fail 'the damaged file is not what it was'
+
 # ---- usage ----
 
 run tune
