@@ -91,12 +91,35 @@ const char *tp_vpu_index_type(const tp_vpu_ir *ir)
     return "int";
 }
 
+typedef struct span {
+    int64_t first, last;
+} span;
+
+static void add_index(const tp_vpu_ir *ir, tp_ix index, span *touched)
+{
+    const tp_ix_form *range = tp_ix_get(ir->index, index);
+    if (range->lo < touched->first) touched->first = range->lo;
+    if (range->hi > touched->last) touched->last = range->hi;
+}
+
+/* Of each tensor what lies between the first and the last element that is touched: of the steps of a sequence one, in
+ * a turn of a loop. */
 double tp_vpu_ir_bytes(const tp_vpu_ir *ir)
 {
     double bytes = 0;
     for (int32_t i = 0; i < ir->slot_count; i++) {
         const tp_node *node = &ir->graph->nodes[ir->slots[i].node];
-        bytes += (double)tp_shape_bytes(&node->shape, node->dtype);
+        const int64_t all = tp_shape_elems(&node->shape);
+        span touched = {INT64_MAX, -1};
+        for (int32_t v = 0; v < ir->value_count; v++)
+            if (ir->values[v].kind == TP_VPU_LOAD && ir->values[v].slot == i)
+                add_index(ir, ir->values[v].index, &touched);
+        for (int32_t s = 0; s < ir->store_count; s++)
+            if (ir->stores[s].slot == i) add_index(ir, ir->stores[s].index, &touched);
+        if (touched.first < 0) touched.first = 0;
+        const int64_t elems = touched.last - touched.first + 1;
+        if (touched.last >= 0)
+            bytes += (double)(elems < all ? elems : all) * (double)tp_dtype_size(node->dtype);
     }
     return bytes;
 }

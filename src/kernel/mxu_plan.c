@@ -106,13 +106,19 @@ const char *tp_mxu_options(const tp_mxu_builder *builder, bool is_split)
     const char *geometry = "";
     if (problem->kind != TP_MXU_DOT) {
         const tp_mxu_conv *c = &problem->conv;
+        const char *own = "";
+        if (tp_mxu_groups(c) > 1)
+            own = tp_arena_printf(builder->arena, " -DCONV_OWN_IN_C=%lld -DCONV_OWN_OUT_C=%lld",
+                                  (long long)(c->in_c / c->groups),
+                                  (long long)(c->out_c / c->groups));
+        if (own == NULL) return NULL;
         geometry = tp_arena_printf(
             builder->arena,
             " -DCONV_KERNEL_H=%lld -DCONV_KERNEL_W=%lld -DCONV_STRIDE_H=%lld -DCONV_STRIDE_W=%lld"
-            " -DCONV_DILATION_H=%lld -DCONV_DILATION_W=%lld -DCONV_GROUPS=%lld",
+            " -DCONV_DILATION_H=%lld -DCONV_DILATION_W=%lld -DCONV_GROUPS=%lld%s",
             (long long)c->kernel_h, (long long)c->kernel_w, (long long)c->stride_h,
             (long long)c->stride_w, (long long)c->dilation_h, (long long)c->dilation_w,
-            (long long)tp_mxu_groups(c));
+            (long long)tp_mxu_groups(c), own);
         if (geometry == NULL) return NULL;
     }
     return tp_arena_printf(builder->arena,
