@@ -104,11 +104,17 @@ tpucl_status tp_run_open_text(const tp_run_values *values, const char *config_te
 
 static void print_devices(const tpucl_run *run, int32_t count)
 {
+    bool has_unit = false;
     for (int32_t i = 0; i < count; ++i) {
-        tpucl_device_info device;
+        tpucl_device_info device = {0};
         if (tpucl_run_device_info(run, i, &device) == TPUCL_OK)
             fprintf(stderr, "device %s: %s (%s)\n", device.selector, device.name, device.platform);
+        has_unit = has_unit || device.matrix_unit[0];
     }
+    if (has_unit && strcmp(tpucl_run_get_info(run)->math, "exact") == 0)
+        fprintf(stderr,
+                "matrix units rest: they do not keep the numeric contract; --set math=fast uses "
+                "them, for other bits and more speed\n");
     if (!count) fprintf(stderr, "no device: the reference interpreter computes\n");
 }
 

@@ -42,6 +42,7 @@ static inline tpucl_run_options tpucl_run_options_default(void)
 /* What the configuration came to. Strings are borrowed from the run. */
 typedef struct tpucl_run_info {
     const char *name, *topology, *precision, *optimizer;
+    const char *math; /* "exact", "fast" */
     char config_sha256[65];
     int32_t cores, devices;
     int64_t per_core_batch, global_batch;

@@ -84,6 +84,7 @@ void tp_api_write_device(tp_json_writer *writer, const tpucl_device_info *info)
     tp_json_key(writer, "local_memory_bytes");
     tp_json_write_uint(writer, info->local_memory_bytes);
     tp_json_put_int(writer, "max_sub_devices", info->max_sub_devices);
+    tp_json_put_string(writer, "matrix_unit", *info->matrix_unit ? info->matrix_unit : NULL);
     tp_json_put_bool(writer, "usable", info->usable);
     tp_json_put_string(writer, "reason", info->usable ? NULL : info->reason);
     tp_json_end_object(writer);

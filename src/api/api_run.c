@@ -73,6 +73,7 @@ static tpucl_status fill_info(tpucl_run *run)
         .topology = tp_session_topology(run->session)->name,
         .precision = policy_name(config),
         .optimizer = optimizers[config->optimizer.name],
+        .math = config->math == TP_MATH_FAST ? "fast" : "exact",
         .cores = tp_session_topology(run->session)->cores,
         .devices = map ? map->device_count : 0, /* none: the reference interpreter computes */
         .per_core_batch = config->per_core_batch,

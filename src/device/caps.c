@@ -11,6 +11,8 @@
 
 /* OpenCL 2.1 and 3.0; the headers hide it at target version 1.2. */
 #define DEVICE_MAX_NUM_SUB_GROUPS 0x105C
+/* cl_nv_device_attribute_query */
+#define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
 
 typedef struct query {
     const tp_cl_api *cl;
@@ -154,6 +156,16 @@ static bool has_bf16_pairs(const tp_device_caps *caps)
     return false;
 }
 
+tp_matrix_unit tp_caps_matrix_unit(const char *vendor, const char *extensions,
+                                   uint32_t compute_capability)
+{
+    /* bf16 came with 8.0 ("PTX ISA", mma: target requirements) */
+    if (strncmp(vendor, "NVIDIA", 6) == 0 && compute_capability >= 8 &&
+        tp_caps_has_word(extensions, "cl_nv_device_attribute_query"))
+        return TP_MATRIX_UNIT_NVIDIA;
+    return TP_MATRIX_UNIT_NONE;
+}
+
 tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *platform_name,
                           tp_device_caps *out_caps)
 {
@@ -184,6 +196,8 @@ tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *plat
         caps.has_subgroups = tp_caps_has_word(extensions, "cl_khr_subgroups") ||
                              tp_caps_has_word(extensions, "cl_intel_subgroups") ||
                              ask_u32(q, DEVICE_MAX_NUM_SUB_GROUPS) > 0;
+        caps.matrix_unit = tp_caps_matrix_unit(caps.vendor, extensions,
+                                               ask_u32(q, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV));
         tp_free(extensions);
     }
     if (!caps.name[0])

@@ -20,6 +20,11 @@ const char *tp_caps_unusable(const tp_cl_api *cl, cl_device_id id, const tp_devi
  * of others. */
 bool tp_caps_has_word(const char *list, const char *name);
 
+/* `compute_capability`: NVIDIA's, its major number; 0 from other drivers. What it says is only that a kernel with
+ * the unit's instruction may be tried: it is used when it has shown that it multiplies. */
+tp_matrix_unit tp_caps_matrix_unit(const char *vendor, const char *extensions,
+                                   uint32_t compute_capability);
+
 /* Reads "OpenCL 1.2 vendor text" / "OpenCL C 1.2 ..."; false when it is not of that form. */
 bool tp_caps_parse_version(const char *text, int *out_major, int *out_minor);
 

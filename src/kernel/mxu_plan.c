@@ -62,6 +62,17 @@ tp_mxu_operand tp_mxu_operand_b(const tp_mxu_problem *problem)
     return b;
 }
 
+bool tp_mxu_b_runs_along_n(const tp_mxu_problem *problem)
+{
+    return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
+}
+
+bool tp_mxu_a_runs_along_m(const tp_mxu_problem *problem)
+{
+    return problem->kind == TP_MXU_CONV_FILTER_GRAD ||
+           (problem->kind == TP_MXU_DOT && problem->a.stride_outer == 1);
+}
+
 static double elements_a(const tp_mxu_problem *problem)
 {
     const tp_mxu_conv *conv = &problem->conv;

@@ -31,9 +31,9 @@ typedef struct tp_mxu_variant {
     tpucl_status (*plan)(tp_mxu_builder *builder);
 } tp_mxu_variant;
 
-extern const tp_mxu_variant tp_mxu_variant_library, tp_mxu_variant_outer_cores,
-    tp_mxu_variant_outer, tp_mxu_variant_pairs, tp_mxu_variant_register, tp_mxu_variant_local,
-    tp_mxu_variant_direct, tp_mxu_variant_grouped, tp_mxu_variant_reference;
+extern const tp_mxu_variant tp_mxu_variant_matrix, tp_mxu_variant_library,
+    tp_mxu_variant_outer_cores, tp_mxu_variant_outer, tp_mxu_variant_pairs, tp_mxu_variant_register,
+    tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_grouped, tp_mxu_variant_reference;
 
 #define TP_MXU_K_CHUNK 128
 #define TP_MXU_K_BLOCK 8192
@@ -53,6 +53,10 @@ static inline int64_t tp_mxu_ceil_div(int64_t a, int64_t b)
 /* Operands with all their strides; those of a convolution follow from its geometry. */
 tp_mxu_operand tp_mxu_operand_a(const tp_mxu_problem *problem);
 tp_mxu_operand tp_mxu_operand_b(const tp_mxu_problem *problem);
+
+/* Which way neighbouring elements lie: those of A from m to m + 1, of B from n to n + 1. */
+bool tp_mxu_a_runs_along_m(const tp_mxu_problem *problem);
+bool tp_mxu_b_runs_along_n(const tp_mxu_problem *problem);
 
 /* Bytes of the operands as stored and of an f32 result, of one core. */
 double tp_mxu_a_bytes(const tp_mxu_problem *problem);

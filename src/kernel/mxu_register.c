@@ -44,11 +44,6 @@ static int rows_of_line(const tp_mxu_problem *problem, int vector_width)
     return 0;
 }
 
-static bool b_runs_along_n(const tp_mxu_problem *problem)
-{
-    return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
-}
-
 int tp_mxu_native_width(const tp_device_caps *caps)
 {
     const uint32_t preferred = caps->preferred_float_vector;
@@ -88,7 +83,7 @@ tp_mxu_tile tp_mxu_choose_tile(const tp_mxu_builder *builder, int vector_width)
      * often enough. */
     const int64_t runs = problem->runs_per_b > 1 ? problem->runs_per_b : 1;
     t.b_is_packed = t.panels > 2 || runs > 2 || t.vector_width == 4 ||
-                    problem->n % t.columns != 0 || !b_runs_along_n(problem);
+                    problem->n % t.columns != 0 || !tp_mxu_b_runs_along_n(problem);
     return t;
 }
 
@@ -198,7 +193,7 @@ tpucl_status tp_mxu_pack_b(tp_mxu_builder *builder, const tp_mxu_tile *t, bool i
 {
     const tp_mxu_problem *problem = builder->problem;
     const tp_mxu_operand b = tp_mxu_operand_b(problem);
-    const bool along_n = b_runs_along_n(problem);
+    const bool along_n = tp_mxu_b_runs_along_n(problem);
     const bool along_k = problem->kind == TP_MXU_CONV_INPUT_GRAD ? problem->conv.out_c % 16 == 0
                                                                  : b.stride_inner == 1;
     const int64_t parts = tp_mxu_parts(problem);

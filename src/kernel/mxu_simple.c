@@ -9,17 +9,6 @@ static double operand_bytes(const tp_mxu_problem *problem)
     return tp_mxu_a_bytes(problem) + tp_mxu_b_bytes(problem) + tp_mxu_c_bytes(problem);
 }
 
-static bool b_runs_along_n(const tp_mxu_problem *problem)
-{
-    return problem->kind != TP_MXU_CONV_INPUT_GRAD && tp_mxu_operand_b(problem).stride_outer == 1;
-}
-
-static bool a_runs_along_m(const tp_mxu_problem *problem)
-{
-    return problem->kind == TP_MXU_CONV_FILTER_GRAD ||
-           (problem->kind == TP_MXU_DOT && problem->a.stride_outer == 1);
-}
-
 /* ---- local: 16 x 16 work-items, 4 x 4 outputs each, 2 x 2 where the result is small ---- */
 
 #define LOCAL_THREADS 16
@@ -90,8 +79,8 @@ static tpucl_status plan_local(tp_mxu_builder *builder)
         builder->arena,
         "-DTHREADS_M=%d -DTHREADS_N=%d -DTHREAD_M=%d -DTHREAD_N=%d -DTILE_K=%d -DA_RUNS_ALONG_M=%d"
         " -DB_RUNS_ALONG_N=%d",
-        t.threads_m, t.threads_n, t.thread_m, t.thread_n, t.k, a_runs_along_m(problem),
-        b_runs_along_n(problem));
+        t.threads_m, t.threads_n, t.thread_m, t.thread_n, t.k, tp_mxu_a_runs_along_m(problem),
+        tp_mxu_b_runs_along_n(problem));
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,
@@ -130,7 +119,7 @@ static tpucl_status plan_direct(tp_mxu_builder *builder)
     const char *what = tp_arena_printf(builder->arena, "mxu_direct %dx%d", rows, columns);
     const char *options =
         tp_arena_printf(builder->arena, "-DTILE_M=%d -DCOLUMNS=%d -DB_RUNS_ALONG_N=%d", rows,
-                        columns, b_runs_along_n(problem));
+                        columns, tp_mxu_b_runs_along_n(problem));
     if (what == NULL || options == NULL) return TPUCL_OUT_OF_MEMORY;
     const tp_mxu_launch launch = {
         .what = what,

@@ -10,6 +10,13 @@
 
 typedef enum tp_device_type { TP_DEVICE_CPU, TP_DEVICE_GPU, TP_DEVICE_ACCELERATOR } tp_device_type;
 
+/* Units that multiply small blocks of bf16 with sums in f32; the numbers are MATRIX_UNIT of
+ * kernels/mxu/matrix_unit.clh. Fast math only. */
+typedef enum tp_matrix_unit {
+    TP_MATRIX_UNIT_NONE,
+    TP_MATRIX_UNIT_NVIDIA /* mma.sync of PTX: compute capability 8.0 on */
+} tp_matrix_unit;
+
 typedef struct tp_device_caps {
     char name[128], vendor[128], platform[128], driver[128], version[128]; /* as the driver says */
     tp_device_type type;
@@ -31,6 +38,7 @@ typedef struct tp_device_caps {
     bool has_subgroups, has_fp16, has_fp64;
     /* Its kernels may use AVX512_BF16's VDPBF16PS: it is this host's processor, and that has it. */
     bool has_bf16_pairs;
+    tp_matrix_unit matrix_unit;
     uint32_t max_sub_devices; /* 0 or 1: cannot be split */
     double profiling_resolution_ns;
 } tp_device_caps;

@@ -5,6 +5,8 @@
  * (Oclgrind).
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "kernels/device.h"
 #include "tune/mxu_check.h"
@@ -108,6 +110,41 @@ Test(mxu, each_kind_of_sum_over_cores_is_proven)
     }
     tp_device_close(device);
     cr_expect(dots > 0 && filter_grads > 0);
+}
+
+/* All but the instruction: fragments, edges, kinds of products, epilogues. */
+Test(mxu, matrix_unit_emulated)
+{
+    check("mxu_matrix", test_device_open(), NULL, 25);
+}
+
+/* A unit with one wrong sign in one lane is noticed: kernels from a folder, spoilt there. */
+Test(mxu, a_wrong_matrix_unit_is_noticed)
+{
+    char folder[] = "/tmp/tpucl_kernels_XXXXXX", command[512];
+    size_t count = 0, wrong = 0;
+    const tp_mxu_case *rows = tp_mxu_cases(&count);
+    cr_assert(mkdtemp(folder) != NULL);
+    snprintf(command, sizeof command,
+             "cp -r '%s/kernels/.' '%s' && "
+             "sed -i 's/^#define MATRIX_UNIT_IS_WRONG 0/#define MATRIX_UNIT_IS_WRONG 1/' "
+             "'%s/mxu/matrix_unit.clh'",
+             TPUCL_SOURCE_DIR, folder, folder);
+    cr_assert_eq(system(command), 0);
+    setenv("TPUCL_KERNEL_DIR", folder, 1);
+    tp_device *device = test_device_open();
+    for (size_t i = 0; i < count && wrong < 4; i++) { /* results of 13 x 3 and more have the lane */
+        tp_mxu_verdict verdict;
+        char text[256];
+        if (rows[i].is_long) continue;
+        cr_assert(tp_mxu_check(device, tp_device_get_caps(device), &rows[i], "mxu_matrix", &verdict,
+                               text) == TPUCL_OK);
+        wrong += verdict == TP_MXU_WRONG;
+    }
+    tp_device_close(device);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    cr_assert_eq(system(command), 0);
+    cr_expect(wrong == 4, "%zu cases noticed it", wrong);
 }
 
 Test(mxu, local_tile)

@@ -47,6 +47,17 @@ Test(quirks, pocl_has_one_compiler_and_basic_cannot_be_split)
                  (unsigned)(TP_QUIRK_ONE_COMPILER | TP_QUIRK_NO_SUB_DEVICES));
 }
 
+Test(quirks, matrix_units_are_told_by_vendor_and_generation)
+{
+    const char *nv = "cl_khr_fp64 cl_nv_device_attribute_query cl_nv_compiler_options";
+    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 9), TP_MATRIX_UNIT_NVIDIA);
+    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 8), TP_MATRIX_UNIT_NVIDIA);
+    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 7), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", "cl_khr_fp64", 9), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(tp_caps_matrix_unit("Mesa, for NVIDIA", nv, 9), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(tp_caps_matrix_unit("Intel(R) Corporation", nv, 0), TP_MATRIX_UNIT_NONE);
+}
+
 Test(caps, extension_names_are_whole_words)
 {
     cr_assert(tp_caps_has_word("cl_khr_fp16 cl_khr_fp64", "cl_khr_fp64"));

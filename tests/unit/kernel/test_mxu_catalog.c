@@ -57,7 +57,7 @@ Test(mxu_catalog, names_end_with_the_reference)
     int count = 0;
     while (names[count] != NULL)
         count++;
-    cr_assert(count == 9);
+    cr_assert(count == 10);
     cr_assert_str_eq(names[count - 1], "mxu_reference");
 }
 
@@ -155,6 +155,23 @@ Test(mxu_catalog, packings_that_read_alike_share_a_program)
     cr_assert_eq(u64_arg(one, 8), 1);
     const char *options = one->options;
     cr_assert_str_eq(packing_of(TP_MXU_CONV_INPUT_GRAD, 1, 28, 32, 128)->options, options);
+}
+
+Test(mxu_catalog, matrix_units_are_for_fast_math)
+{
+    create(&gpu, NULL);
+    cr_assert(has_declined("mxu_matrix: matrix units have their own order of summation"));
+    problem.is_fast_math = true;
+    create(&gpu, NULL);
+    cr_assert_str_neq(plan.variant, "mxu_matrix");
+    cr_assert(has_declined("mxu_matrix: the device has no matrix unit"));
+    gpu.matrix_unit = TP_MATRIX_UNIT_NVIDIA;
+    create(&gpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_matrix");
+    cr_assert(strstr(plan.launches[0].options, "-DMATRIX_UNIT=1") != NULL);
+    problem.precision = TP_PRECISION_HIGH;
+    create(&gpu, NULL);
+    cr_assert_str_neq(plan.variant, "mxu_matrix");
 }
 
 Test(mxu_catalog, gpu_stages_through_local_memory)
