@@ -36,7 +36,7 @@ typedef struct tp_opt_row {
     const char *help;
 } tp_opt_row;
 
-enum { TP_OPT_MAX_LIST = 64, TP_OPT_MAX_OPERANDS = 16 };
+enum { TP_OPT_MAX_LIST = 64, TP_OPT_MAX_OPERANDS = 2048 };
 typedef struct tp_opt_list {
     const char *items[TP_OPT_MAX_LIST];
     int32_t count;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS,
-# libzip, libhdf5).
+# libzip, libhdf5, libspng).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -30,6 +30,11 @@ if(TPUCL_WITH_HDF5)
         set(TPUCL_HAVE_HDF5 ON)
     endif()
 endif()
+set(TPUCL_HAVE_SPNG OFF)
+if(TPUCL_WITH_SPNG)
+    pkg_check_modules(SPNG IMPORTED_TARGET spng)
+    set(TPUCL_HAVE_SPNG ${SPNG_FOUND})
+endif()
 
 # Optional libraries that the library is linked with, for all targets made of its objects.
 set(TPUCL_OPTIONAL_LIBRARIES)
@@ -41,4 +46,7 @@ if(TPUCL_HAVE_LIBZIP)
 endif()
 if(TPUCL_HAVE_HDF5)
     list(APPEND TPUCL_OPTIONAL_LIBRARIES ${TPUCL_HDF5_HL_LIBRARY} PkgConfig::HDF5)
+endif()
+if(TPUCL_HAVE_SPNG)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::SPNG)
 endif()

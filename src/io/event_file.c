@@ -162,23 +162,22 @@ static tpucl_status put_built(tp_event_file *file, tp_str_builder *event)
     return status;
 }
 
-static tpucl_status put_begin(tp_event_file *file, int64_t restart_step)
+static tpucl_status put_begin(tp_event_file *file, int64_t first_step)
 {
     const double wall = tp_event_wall_seconds();
     tp_str_builder event = {0};
     tp_proto_put_double(&event, EVENT_WALL, wall);
     tp_proto_put_text(&event, EVENT_VERSION, "brain.Event:2");
     TP_TRY(put_built(file, &event));
-    if (restart_step < 0) return TPUCL_OK;
     tp_proto_put_double(&event, EVENT_WALL, wall);
-    tp_proto_put_uint(&event, EVENT_STEP, (uint64_t)restart_step);
+    tp_proto_put_uint(&event, EVENT_STEP, (uint64_t)first_step);
     const size_t session = tp_proto_begin(&event, EVENT_SESSION);
     tp_proto_put_uint(&event, SESSION_STATUS, SESSION_START);
     tp_proto_end(&event, session);
     return put_built(file, &event);
 }
 
-tpucl_status tp_event_file_adopt(tp_writer *target, int64_t restart_step, tp_event_file **out_file)
+tpucl_status tp_event_file_adopt(tp_writer *target, int64_t first_step, tp_event_file **out_file)
 {
     tp_event_file *file = TP_NEW(tp_event_file);
     if (!file) {
@@ -186,7 +185,7 @@ tpucl_status tp_event_file_adopt(tp_writer *target, int64_t restart_step, tp_eve
         return TPUCL_OUT_OF_MEMORY;
     }
     file->target = target;
-    tpucl_status status = put_begin(file, restart_step);
+    tpucl_status status = put_begin(file, first_step);
     if (status == TPUCL_OK) status = tp_event_file_flush(file);
     if (status != TPUCL_OK) {
         tp_event_file_abandon(file);
@@ -196,7 +195,7 @@ tpucl_status tp_event_file_adopt(tp_writer *target, int64_t restart_step, tp_eve
     return TPUCL_OK;
 }
 
-tpucl_status tp_event_file_open(const char *folder, int64_t restart_step, tp_event_file **out_file)
+tpucl_status tp_event_file_open(const char *folder, int64_t first_step, tp_event_file **out_file)
 {
     tp_arena *arena = NULL;
     tp_writer *target = NULL;
@@ -207,7 +206,7 @@ tpucl_status tp_event_file_open(const char *folder, int64_t restart_step, tp_eve
         tp_writer_abort(target);
         return status;
     }
-    return tp_event_file_adopt(target, restart_step, out_file);
+    return tp_event_file_adopt(target, first_step, out_file);
 }
 
 tpucl_status tp_event_file_put(tp_event_file *file, double wall_seconds, int64_t step,

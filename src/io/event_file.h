@@ -13,14 +13,13 @@
 
 typedef struct tp_event_file tp_event_file;
 
-enum { TP_EVENT_NEW_RUN = -1 };
-
-/* A new file in `folder`, which is made when it does not exist. `restart_step`: the first step that will be
- * written again, or TP_EVENT_NEW_RUN. */
-tpucl_status tp_event_file_open(const char *folder, int64_t restart_step,
+/* A new file in `folder`, which is made when it does not exist. `first_step`: the first that will be written, 0 for
+ * a new run; what other files of the folder hold from there on is out of date. TensorBoard takes the first START of
+ * a run for its beginning and each later one for a restart, so every file has one. */
+tpucl_status tp_event_file_open(const char *folder, int64_t first_step,
                                 tp_event_file **out_file) TPUCL_MUST_CHECK;
 /* Into any stream, which is taken over, also when it fails. */
-tpucl_status tp_event_file_adopt(tp_writer *target, int64_t restart_step,
+tpucl_status tp_event_file_adopt(tp_writer *target, int64_t first_step,
                                  tp_event_file **out_file) TPUCL_MUST_CHECK;
 
 /* The bytes of a Summary (event_summary.h) as of a step. Kept in memory until flush, or until there are many.
