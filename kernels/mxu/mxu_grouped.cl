@@ -190,6 +190,68 @@ static inline mxu_vector load_b(MXU_GEO_PARAM global const mxu_b_t *b, uint k, u
 }
 #endif
 
+/* ---- depthwise: rows side by side ----
+ * TILE_M pixels of one line meet a tap in one line of A, so that what is left to be found for each of them
+ * is its column. */
+#if COLUMNS == 16 && OWN_A_C == 1 && OWN_N == 1 && MXU_KIND != MXU_CONV_FILTER_GRAD &&             \
+    !MXU_IS_SPLIT
+#define HAS_LINES 1
+
+/* Where the line of A is that row and tap meet in, below 0 where there is none. */
+static inline long find_line(MXU_GEO_PARAM const spot *row, int tap_y)
+{
+    int y = row->y + tap_y;
+#if MXU_KIND == MXU_CONV_INPUT_GRAD
+    if (y < 0 || y % CONV_STRIDE_H != 0) return -1;
+    y /= CONV_STRIDE_H;
+#endif
+    return y < 0 || y >= A_H ? -1 : (long)(row->line + (uint)y) * A_W * A_C;
+}
+
+static inline mxu_vector load_column(MXU_GEO_PARAM global const mxu_a_t *line, int x, uint part)
+{
+#if MXU_KIND == MXU_CONV_INPUT_GRAD
+    if (x < 0 || x % CONV_STRIDE_W != 0) return 0.0f;
+    x /= CONV_STRIDE_W;
+#endif
+    return x < 0 || x >= A_W ? 0.0f : mxu_load_a_v16(line + (uint)x * A_C, part);
+}
+
+#define BEGIN_LINE(r)                                                                              \
+    mxu_vector sum_##r = 0.0f;                                                                     \
+    const int x_##r = PIXEL_X(row.minor + r);
+#define STEP_OF_LINE(r) sum_##r = MXU_FMA(load_column(MXU_GEO a, x_##r + x, a_part), b_row, sum_##r);
+#define STEP_OF_PADDING(r) sum_##r = MXU_FMA((mxu_vector)(0.0f), b_row, sum_##r);
+#define FINISH_LINE(r)                                                                             \
+    mxu_finish_row(TP_EPILOGUE_PASS, sum_##r, place, m0 + r, n, size_m, size_n);
+
+/* All of it for rows of one line and a k of one chunk. a and b are the core's. */
+static inline void sum_rows_of_line(MXU_GEO_PARAM TP_EPILOGUE_PARAMS, global const mxu_a_t *a_ptr,
+                                    global const mxu_b_t *b_ptr, spot row, mxu_place place, uint m0,
+                                    uint n, uint size_m, uint size_n)
+{
+    const uint a_part = MXU_A_PART(place.pass), b_part = MXU_B_PART(place.pass);
+    b_ptr += n;
+    MXU_ROWS(BEGIN_LINE)
+    for (int ky = 0; ky < CONV_KERNEL_H; ky++) {
+        const long line = find_line(MXU_GEO &row, TAP_Y(ky));
+        global const mxu_a_t *a = a_ptr + max(line, 0l) + n;
+        for (int kx = 0; kx < CONV_KERNEL_W; kx++, b_ptr += size_n) {
+            const mxu_vector b_row = mxu_load_b_v16(b_ptr, b_part);
+            const int x = TAP_X(kx);
+            if (line < 0) {
+                MXU_ROWS(STEP_OF_PADDING)
+            } else {
+                MXU_ROWS(STEP_OF_LINE)
+            }
+        }
+    }
+    MXU_ROWS(FINISH_LINE)
+}
+#else
+#define HAS_LINES 0
+#endif
+
 /* Rows past M repeat the last one. */
 #define BEGIN_BLOCK(r)                                                                             \
     mxu_vector block_##r = 0.0f;                                                                   \
@@ -207,6 +269,14 @@ kernel void mxu_grouped(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b)
     const uint a_part = MXU_A_PART(place.pass), b_part = MXU_B_PART(place.pass);
     global const mxu_a_t *a_ptr = TP_AT(a, place.core);
     global const mxu_b_t *b_ptr = TP_AT(b, place.core);
+#if HAS_LINES
+    const spot first = FIND_ROW(MXU_GEO m0);
+    if (size_k <= MXU_CHUNK && n + COLUMNS <= size_n && m0 + TILE_M <= size_m &&
+        first.minor + TILE_M <= PIXEL_W) {
+        sum_rows_of_line(MXU_GEO TP_EPILOGUE_PASS, a_ptr, b_ptr, first, place, m0, n, size_m, size_n);
+        return;
+    }
+#endif
     spot at = FIND_K(MXU_GEO place.k_begin);
     MXU_ROWS(BEGIN_BLOCK)
     for (uint chunk_k = place.k_begin; chunk_k < place.k_end; chunk_k += MXU_CHUNK) {

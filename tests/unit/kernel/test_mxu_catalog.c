@@ -392,7 +392,7 @@ Test(mxu_catalog, groups_of_channels_have_a_kernel_of_their_own)
     cr_assert_str_eq(plan.variant, "mxu_grouped");
     cr_assert(has_declined("mxu_register: it does not take groups of channels"));
     cr_assert(strstr(plan.launches[0].options, "-DCONV_GROUPS=32") != NULL);
-    cr_assert(plan.launches[0].global[0] == 2 && plan.launches[0].global[1] == 32);
+    cr_assert(plan.launches[0].global[0] == 2 && plan.launches[0].global[1] == 16);
     create(&gpu, NULL);
     cr_assert(plan.launches[0].global[0] == 32);
     problem.conv.groups = 5;
