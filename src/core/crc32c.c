@@ -8,6 +8,7 @@
  * with each of its four bytes are tables. */
 #include "core/crc32c.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include "core/thread.h"
 #if defined(__aarch64__) && defined(__linux__)

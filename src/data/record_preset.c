@@ -5,7 +5,7 @@
 #include "data/record_preset.h"
 
 #include <string.h>
-#include "core/str.h"
+#include "io/example.h"
 
 static const tp_record_preset presets[] = {
     {.name = "tfds",
@@ -67,4 +67,41 @@ tpucl_status tp_record_preset_find(const char *name, const tp_record_preset **ou
     return TP_FAIL(TPUCL_INVALID_CONFIG,
                    "no preset '%s'%s%s%s; expected tfds, imagenet, cifar, mnist or raw", name,
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* ---- reading ---- */
+
+static int64_t int_of(const tp_feature_values *values)
+{
+    return values->count ? values->ints[0] : 0;
+}
+
+tpucl_status tp_record_preset_decode(const tp_record_preset *preset, tp_view record,
+                                     tp_arena *arena, tp_record_example *out_example)
+{
+    static const tp_record_part sizes[] = {TP_PART_HEIGHT, TP_PART_WIDTH, TP_PART_CHANNELS};
+    tp_feature_spec specs[5] = {
+        {.key = preset->keys[TP_PART_IMAGE], .kind = TP_FEATURE_BYTES, .count = 1},
+        {.key = preset->keys[TP_PART_LABEL], .kind = TP_FEATURE_INT64, .count = 1}};
+    tp_feature_values values[5];
+    int64_t *const out[] = {&out_example->height, &out_example->width, &out_example->channels};
+    size_t count = 2;
+    *out_example = (tp_record_example){.label = 0};
+    for (int i = 0; i < 3; i++)
+        if (preset->keys[sizes[i]])
+            specs[count++] = (tp_feature_spec){.key = preset->keys[sizes[i]],
+                                               .kind = TP_FEATURE_INT64,
+                                               .is_optional = true,
+                                               .count = 1};
+    TP_TRY(tp_example_decode(record, specs, count, arena, values));
+    out_example->image = values[0].bytes[0];
+    out_example->label = values[1].ints[0] - preset->first_label;
+    count = 2;
+    for (int i = 0; i < 3; i++)
+        if (preset->keys[sizes[i]]) *out[i] = int_of(&values[count++]);
+    if (values[1].ints[0] >= preset->first_label) return TPUCL_OK;
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                   "feature '%s' is %lld; classes of preset '%s' begin with %lld",
+                   preset->keys[TP_PART_LABEL], (long long)values[1].ints[0], preset->name,
+                   (long long)preset->first_label);
 }

@@ -4,9 +4,8 @@
 #ifndef TP_DATA_RECORD_PRESET_H
 #define TP_DATA_RECORD_PRESET_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include "core/status.h"
+#include "core/arena.h"
+#include "core/str.h"
 
 typedef enum tp_record_part {
     TP_PART_IMAGE,      /* bytes: a file, or samples [height, width, channels] u8 */
@@ -33,5 +32,18 @@ const tp_record_preset *tp_record_preset_at(int index);
 /* TPUCL_INVALID_CONFIG with the nearest name. */
 tpucl_status tp_record_preset_find(const char *name,
                                    const tp_record_preset **out_preset) TPUCL_MUST_CHECK;
+
+/* What a preset finds in a record. */
+typedef struct tp_record_example {
+    tp_view image;                   /* a file, or samples where the preset is_raw; in the record */
+    int64_t label;                   /* from 0, whatever the first class is called */
+    int64_t height, width, channels; /* 0: the record does not say */
+} tp_record_example;
+
+/* TPUCL_CORRUPT_DATA, or TPUCL_INVALID_ARGUMENT when the record has not what the preset names, or a label below
+ * its first class: mostly the wrong preset. The caller adds file and offset. */
+tpucl_status tp_record_preset_decode(const tp_record_preset *preset, tp_view record,
+                                     tp_arena *arena,
+                                     tp_record_example *out_example) TPUCL_MUST_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tpucl/ext/op.h>
+#include <tpucl/records.h>
 #include <tpucl/run.h>
 #include <tpucl/tools.h>
 #include <tpucl/tpucl.h>
@@ -24,8 +25,11 @@ int main(void)
     if (tpucl_device_list_create(&list) == TPUCL_OK) count++;
     if (tpucl_run_create(&options, &run) == TPUCL_INVALID_ARGUMENT) count++;
     if (strstr(tpucl_last_error()->message, "config_file")) count++;
+    tpucl_records_report *report = NULL;
+    const tpucl_records_options records = tpucl_records_options_default(); /* no paths: refused */
+    if (tpucl_records_read(&records, &report) == TPUCL_INVALID_ARGUMENT) count++;
     tpucl_device_list_destroy(list);
     tpucl_graph_destroy(graph);
-    printf("%d of 7\n", (int)count);
-    return count != 8;
+    printf("%d of 9\n", (int)count);
+    return count != 9;
 }

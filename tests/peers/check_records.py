@@ -6,11 +6,18 @@ check_records.py records PATTERN COMPRESSION IMAGES LABELS   TensorFlow reads re
 check_records.py folder FILE FOLDER                          TensorFlow reads records of a folder of images
 check_records.py write FOLDER                                TensorFlow writes records for tpucl to read
 check_records.py events FOLDER                               TensorBoard reads what write_events.c wrote
+check_records.py server FOLDER                               and serves it, with both of its loaders
 """
 import glob
 import gzip
+import json
 import pathlib
+import socket
+import subprocess
 import sys
+import time
+import urllib.parse
+import urllib.request
 
 
 def idx(path):
@@ -97,4 +104,44 @@ def check_events(folder):
     print("TensorBoard reads scalars, images, histograms, text, hyperparameters and the restart")
 
 
-{"records": check_records, "folder": check_folder, "write": write, "events": check_events}[sys.argv[1]](*sys.argv[2:])
+def ask(port, plugin, tag):
+    query = urllib.parse.urlencode({"run": "run", "tag": tag, "sample": 0})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/data/plugin/{plugin}/{plugin}?{query}", timeout=10) as answer:
+        return json.load(answer)
+
+
+def wait_for_scalars(port):
+    """The ten steps, as soon as the server is up and has read them all."""
+    for _ in range(120):
+        try:
+            scalars = ask(port, "scalars", "loss")
+            if len(scalars) == 10:
+                return scalars
+        except OSError: # not up yet, or the run is not known yet
+            pass
+        time.sleep(0.5)
+    raise AssertionError("TensorBoard shows no ten scalars within a minute")
+
+
+def check_server(folder):
+    for is_fast in ("true", "false"):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", folder, "--port", str(port),
+                                   "--host", "127.0.0.1", "--load_fast", is_fast],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            scalars = wait_for_scalars(port)
+            assert [s[1:] for s in scalars] == [[s, s / 4 + (100 if s >= 5 else 0)] for s in range(10)], scalars
+            assert len(ask(port, "images", "batch")) == 10
+            histogram = ask(port, "histograms", "weights")[-1]
+            assert histogram[1] == 9 and sum(bucket[2] for bucket in histogram[2]) == 100, histogram
+            assert ask(port, "text", "note")[0]["text"] == "<p><strong>bold</strong></p>"
+        finally:
+            server.terminate()
+            server.wait()
+    print("TensorBoard serves them, with its fast and with its slow loader")
+
+
+{"records": check_records, "folder": check_folder, "write": write, "events": check_events, "server": check_server}[sys.argv[1]](*sys.argv[2:])

@@ -55,10 +55,11 @@ fi
 
 if has tensorboard; then
     current=write_events
-    "$WRITE_EVENTS" run >out 2>err
+    "$WRITE_EVENTS" logs/run >out 2>err
     code=$?
     expect_code 0
-    check events run
+    check events logs/run
+    check server logs
 else
     echo 'no TensorBoard: its side is left out'
 fi

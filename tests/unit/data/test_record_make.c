@@ -9,6 +9,7 @@
 #include "data/record_make.h"
 #include "data/record_scan.h"
 #include "data/record_shards.h"
+#include "io/image.h"
 
 static char folder[64], images[96], labels[96], output[96];
 
@@ -197,4 +198,80 @@ Test(record_make, scanning_survives_failing_allocations)
         tp_scan_destroy(scan);
     }
     cr_assert(status == TPUCL_OK && failures > 5, "%d", failures);
+}
+
+/* ---- presets ---- */
+
+/* What a preset writes, it finds again: pixels, and classes from 0. */
+Test(record_make, presets_read_what_they_write)
+{
+    for (int k = 0; tp_record_preset_at(k); k++) {
+        const tp_record_preset *preset = tp_record_preset_at(k);
+        const tp_make_options options = options_of(preset->name, 1);
+        tp_make_result result;
+        tp_reader *source = NULL;
+        tp_record_reader *reader = NULL;
+        tp_arena *arena = NULL;
+        tp_record record;
+        bool found = true;
+        int count = 0;
+        char path[128];
+        tpucl_status status = tp_records_make(&options, &result);
+        if (status == TPUCL_UNSUPPORTED) continue; /* a build without PNG */
+        cr_assert(status == TPUCL_OK, "%s", tpucl_last_error()->message);
+        snprintf(path, sizeof path, "%s-00000-of-00001", output);
+        cr_assert(tp_arena_create(0, &arena) == TPUCL_OK);
+        cr_assert(tp_reader_open_file(path, 0, &source) == TPUCL_OK);
+        cr_assert(tp_record_reader_adopt(source, NULL, &reader) == TPUCL_OK);
+        while (tp_record_reader_next(reader, &record, &found) == TPUCL_OK && found) {
+            tp_record_example example;
+            tp_image image = {0};
+            const tp_view bytes = {(const char *)record.bytes, record.length};
+            cr_assert(tp_record_preset_decode(preset, bytes, arena, &example) == TPUCL_OK, "%s",
+                      tpucl_last_error()->message);
+            cr_assert_eq(example.label, count % 10);
+            cr_assert_eq(example.height, preset->keys[TP_PART_HEIGHT] ? 2 : 0);
+            cr_assert_eq(example.width, preset->keys[TP_PART_WIDTH] ? 3 : 0);
+            cr_assert_eq(example.channels, preset->keys[TP_PART_CHANNELS] ? 1 : 0);
+            if (!preset->is_raw)
+                cr_assert(tp_png_decode(example.image.data, example.image.length, path, 0,
+                                        &image) == TPUCL_OK);
+            const uint8_t *pixels =
+                preset->is_raw ? (const uint8_t *)example.image.data : image.pixels;
+            for (int i = 0; i < 6; i++)
+                cr_assert_eq(pixels[i], 6 * count + i);
+            tp_free(image.pixels);
+            count++;
+        }
+        cr_assert_eq(count, 20);
+        tp_record_reader_close(reader);
+        tp_arena_destroy(arena);
+        remove_all("data");
+    }
+}
+
+Test(record_make, the_wrong_preset_is_noticed)
+{
+    const tp_record_preset *imagenet;
+    const tp_view file = {"png", 3};
+    const int64_t zero = 0;
+    const tp_feature features[] = {
+        {"image/encoded", {.kind = TP_FEATURE_BYTES, .count = 1, .bytes = &file}},
+        {"image/class/label", {.kind = TP_FEATURE_INT64, .count = 1, .ints = &zero}}};
+    tp_str_builder record = {0};
+    tp_record_example example;
+    tp_arena *arena = NULL;
+    cr_assert(tp_arena_create(0, &arena) == TPUCL_OK);
+    tp_example_encode(&record, features, 2);
+    cr_assert(tp_record_preset_find("imagenet", &imagenet) == TPUCL_OK);
+    cr_assert_eq(
+        tp_record_preset_decode(imagenet, (tp_view){record.data, record.length}, arena, &example),
+        TPUCL_INVALID_ARGUMENT);
+    cr_assert(strstr(tpucl_last_error()->message, "begin with 1"));
+    cr_assert_eq(tp_record_preset_decode(tp_record_preset_at(0),
+                                         (tp_view){record.data, record.length}, arena, &example),
+                 TPUCL_INVALID_ARGUMENT);
+    cr_assert(strstr(tpucl_last_error()->message, "'image' is missing"));
+    tp_str_builder_deinit(&record);
+    tp_arena_destroy(arena);
 }

@@ -3,7 +3,9 @@
  * failed write leaves no half of an event. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 #include "core/alloc.h"
 #include "core/arena.h"
@@ -204,4 +206,52 @@ Test(event, events_wait_when_a_write_fails)
     expect(text, "float_val: 4");
     free(text);
     free(memory.bytes);
+}
+
+/* The limit on a file's size stands for a full disk: a write comes to its half. */
+Test(event, a_full_disk_leaves_no_half_of_an_event)
+{
+    char run[] = "/tmp/tpucl_event_XXXXXX", remove[64];
+    cr_assert(mkdtemp(run) != NULL);
+    tp_event_file *file = NULL;
+    tp_str_builder to = {0};
+    struct rlimit limit;
+    uint64_t before = 0, after = 0;
+    char *long_text = calloc(1, 100001);
+    memset(long_text, 'x', 100000);
+    cr_assert(tp_event_file_open(run, 0, &file) == TPUCL_OK);
+    cr_assert(tp_file_size(tp_event_file_name(file), &before) == TPUCL_OK);
+    tp_summary_text(&to, "long", long_text);
+    cr_assert(tp_event_file_put(file, 1, 1, (tp_view){to.data, to.length}) == TPUCL_OK);
+
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const rlim_t usual = limit.rlim_cur;
+    limit.rlim_cur = 50000;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_assert_eq(tp_event_file_flush(file), TPUCL_IO_ERROR);
+    cr_assert(strstr(tpucl_last_error()->message, tp_event_file_name(file)));
+    cr_assert(tp_file_size(tp_event_file_name(file), &after) == TPUCL_OK);
+    cr_assert_eq(before, after);
+    limit.rlim_cur = usual;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+
+    cr_assert(tp_event_file_flush(file) == TPUCL_OK);
+    char path[512];
+    snprintf(path, sizeof path, "%s", tp_event_file_name(file));
+    cr_assert(tp_event_file_close(file) == TPUCL_OK);
+    tp_reader *source = NULL;
+    tp_record_reader *reader = NULL;
+    tp_record record;
+    bool found = true;
+    cr_assert(tp_reader_open_file(path, 0, &source) == TPUCL_OK);
+    cr_assert(tp_record_reader_adopt(source, NULL, &reader) == TPUCL_OK);
+    while (found)
+        cr_assert(tp_record_reader_next(reader, &record, &found) == TPUCL_OK);
+    cr_assert_eq(tp_record_reader_counts(reader).records, 3);
+    tp_record_reader_close(reader);
+    tp_str_builder_deinit(&to);
+    free(long_text);
+    snprintf(remove, sizeof remove, "rm -r %s", run);
+    cr_assert_eq(system(remove), 0);
 }
