@@ -169,6 +169,7 @@ typedef struct tp_config {
     int64_t seed;
     const char *output_dir; /* "": nothing is written */
     int64_t log_every;      /* steps */
+    const char *log_dir;    /* of TensorBoard's event files; "": logs in output_dir, or none */
     struct {
         const char *folder; /* "": "checkpoints" in output_dir, or none without one */
         int64_t every;      /* steps; 0: at the end of each epoch */

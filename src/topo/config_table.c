@@ -253,7 +253,11 @@ const tp_config_key tp_config_keys[] = {
      .fallback = "\"auto\"", .keeps_result = true,
      .meaning = "what is best; auto: the lowest loss or error, the highest of anything else"},
     {"log_every", TP_CONFIG_INT, FIELD(log_every), COUNT(1, MAX_STEPS), .fallback = "100",
-     .keeps_result = true, .meaning = "steps between lines with the loss in the log (-v)"},
+     .keeps_result = true,
+     .meaning = "steps between lines with the loss in the log (-v) and in the event files"},
+    {"log_dir", TP_CONFIG_STRING, FIELD(log_dir), .fallback = "\"\"", .keeps_result = true,
+     .meaning = "folder of event files for TensorBoard; empty: logs in output_dir, none without "
+                "one"},
     {"wave_cores", TP_CONFIG_INT, FIELD(wave_cores), COUNT(0, TP_TOPOLOGY_MAX_CORES),
      .fallback = "0", .keeps_result = true,
      .meaning = "cores that a device runs at once; 0: as many as its memory allows"},

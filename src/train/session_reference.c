@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "exec/params_hash.h"
+#include "train/event_log.h"
 #include "train/saver.h"
 #include "train/session_internal.h"
 #include "train/shard.h"
@@ -83,7 +84,8 @@ static void add_outputs(const tp_session *session, tp_metric_sums *sums)
 typedef struct loop {
     tp_session *session;
     const tp_session_callbacks *callbacks;
-    tp_saver *saver; /* NULL: no checkpoints */
+    tp_saver *saver;   /* NULL: no checkpoints */
+    tp_event_log *log; /* NULL: none */
     uint64_t begin_ns, epoch_ns;
     int64_t examples;
 } loop;
@@ -92,6 +94,7 @@ static tpucl_status end_epoch(loop *l, bool is_ended)
 {
     tp_session_epoch epoch = {.seconds = 1e-9 * (double)(tp_clock_now_ns() - l->epoch_ns)};
     TP_TRY(tp_session_record_epoch(l->session, &epoch, is_ended));
+    if (is_ended) tp_event_log_epoch(l->log, &epoch);
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
     l->epoch_ns = tp_clock_now_ns();
     return TPUCL_OK;
@@ -164,8 +167,10 @@ tpucl_status tp_session_train_reference(tp_session *session, const tp_session_ca
     tp_session_begin_training(session);
     if (status == TPUCL_OK) status = tp_session_open_pipeline(session);
     if (status == TPUCL_OK) status = tp_saver_create(session, &l.saver);
+    l.log = tp_event_log_open(session);
     if (status == TPUCL_OK) status = run_steps(&l, inputs, storage);
     tp_saver_destroy(l.saver);
+    tp_event_log_close(l.log);
     tp_pipeline_destroy(session->pipeline);
     session->pipeline = NULL;
     tp_free(inputs);

@@ -111,8 +111,8 @@ static tpucl_status check(restorer *r)
 static bool may_differ_silently(const char *path)
 {
     static const char *const keys[] = {
-        "epochs",     "steps",      "name",          "log_every",   "output_dir", "steps_per_loop",
-        "wave_cores", "checkpoint", "data.prefetch", "data.folder", "topology"};
+        "epochs",         "steps",      "name",       "log_every",     "log_dir",     "output_dir",
+        "steps_per_loop", "wave_cores", "checkpoint", "data.prefetch", "data.folder", "topology"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const size_t length = strlen(keys[i]);
         if (strncmp(path, keys[i], length) == 0 && (!path[length] || path[length] == '.'))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/clock.h"
 #include "core/log.h"
+#include "train/event_log.h"
 #include "train/saver.h"
 #include "train/session_internal.h"
 
@@ -18,6 +19,7 @@ typedef struct loop {
     int64_t submitted, read;
     tp_metric_sums latest;
     tp_saver *saver;                      /* NULL: no checkpoints */
+    tp_event_log *log;                    /* NULL: none */
     uint64_t epoch_begin_ns, excluded_ns; /* excluded: evaluation */
     int64_t total_examples;
     uint64_t begin_ns;
@@ -40,6 +42,7 @@ static tpucl_status read_one(loop *l)
     int64_t number = l->session->steps_done - l->submitted + l->read; /* of this step, from 1 */
     if (number % l->session->config->log_every == 0)
         TP_LOG_INFO("train", "step %lld: loss %.6g", (long long)number, tp_metrics_loss(&step));
+    tp_event_log_step(l->log, number, tp_metrics_loss(&step));
     if (!isfinite(step.loss) && !l->has_warned) {
         l->has_warned = true;
         TP_LOG_WARNING("train",
@@ -174,6 +177,7 @@ static tpucl_status end_epoch(loop *l, bool is_ended)
     uint64_t now_ns = tp_clock_now_ns();
     tp_session_epoch epoch = {.seconds = 1e-9 * (double)(now_ns - l->epoch_begin_ns)};
     TP_TRY(tp_session_record_epoch(session, &epoch, is_ended));
+    if (is_ended) tp_event_log_epoch(l->log, &epoch);
     if (l->callbacks && l->callbacks->epoch) l->callbacks->epoch(l->callbacks->user, &epoch);
     l->epoch_begin_ns = tp_clock_now_ns();
     l->excluded_ns += l->epoch_begin_ns - now_ns;
@@ -278,8 +282,10 @@ static tpucl_status train_on_devices(tp_session *session, const tp_session_callb
     tp_session_begin_training(session);
     tp_loaded_get_times(session->train.loaded, &l.times_before);
     tpucl_status status = tp_saver_create(session, &l.saver);
+    l.log = tp_event_log_open(session);
     if (status == TPUCL_OK) status = run_steps(&l);
     tp_saver_destroy(l.saver);
+    tp_event_log_close(l.log);
     add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);
     tp_pipeline_destroy(session->pipeline);
     session->pipeline = NULL;

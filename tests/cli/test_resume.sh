@@ -49,6 +49,14 @@ expect_code 0
 expect_in err 'goes on from' 'step-000000000020' 'step 20 of 60'
 same_result longer
 
+# what TensorBoard reads: a file for each part of the training, as many scalars as in one go
+events() { "$TPUCL" records count "$@" | sed 's/ records.*//'; }
+checks=$((checks + 1))
+[[ $(find longer/logs/train -type f | wc -l) == 2 ]] || fail 'not one event file for each part'
+# each file begins with its version and a START; the first part ended within an epoch, whose figures it has
+[[ $(($(events longer/logs/train/*) - 3)) == $(events whole/logs/train/*) ]] || fail 'other events'
+[[ $(($(events longer/logs/validation/*) - 3)) == $(events whole/logs/validation/*) ]] || fail 'other events'
+
 # nothing to go on from: from the beginning; and when all is done there is nothing left to do
 run train run.json --output-dir fresh --resume
 expect_code 0

@@ -20,7 +20,7 @@ expect_json result.json 'all(e["examples_per_second"] > 0 and 0 <= e["eval"]["ac
 expect_json result.json 'abs(sum(r["breakdown"][k] for k in ("input", "compute", "memory", "idle")) - 1) < 1e-6'
 expect_json kept/result.json 'r["steps"] == 14 and not r["interrupted"]'
 expect_json kept/config.json 'r["name"] == "tiny" and r["epochs"] == 2'
-[[ $(ls kept) == $'checkpoints\nconfig.json\nparams.safetensors\nresult.json' ]] || fail "files kept: $(ls kept)"
+[[ $(ls kept) == $'checkpoints\nconfig.json\nlogs\nparams.safetensors\nresult.json' ]] || fail "files kept: $(ls kept)"
 grep -q "$(digest result.json)" out || fail 'the digest on the terminal is not the one in the file'
 expected=$(digest result.json)
 
