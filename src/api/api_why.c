@@ -82,8 +82,11 @@ static tpucl_status read_product(const char *product, why *w)
                       product);
         return status == TPUCL_NOT_FOUND ? TPUCL_INVALID_ARGUMENT : status;
     }
-    tp_problem_line_to_mxu(&line, TP_PRECISION_DEFAULT, &w->problem);
-    w->problem.label = "product";
+    tp_mxu_problem problem;
+    tp_problem_line_to_mxu(&line, TP_PRECISION_DEFAULT, &problem);
+    w->problem = tp_mxu_simplify(&problem); /* as it is planned, and as records are filed */
+    w->problem.label = tp_arena_strdup(w->arena, product);
+    if (!w->problem.label) return TPUCL_OUT_OF_MEMORY;
     tp_mxu_key_print(&w->problem, w->key);
     return tp_mxu_plain_epilogue(&w->problem, w->arena);
 }
