@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS,
 # libzip, libhdf5, libspng).
+# libzip, libcurl, libhdf5).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -20,6 +21,11 @@ set(TPUCL_HAVE_LIBZIP OFF)
 if(TPUCL_WITH_LIBZIP)
     pkg_check_modules(LIBZIP IMPORTED_TARGET libzip)
     set(TPUCL_HAVE_LIBZIP ${LIBZIP_FOUND})
+endif()
+set(TPUCL_HAVE_CURL OFF)
+if(TPUCL_WITH_CURL)
+    pkg_check_modules(CURL IMPORTED_TARGET libcurl>=7.86) # signs right from there on
+    set(TPUCL_HAVE_CURL ${CURL_FOUND})
 endif()
 # Debian installs several builds of HDF5 side by side; other systems have one.
 set(TPUCL_HAVE_HDF5 OFF)
@@ -43,6 +49,9 @@ if(TPUCL_HAVE_OPENBLAS)
 endif()
 if(TPUCL_HAVE_LIBZIP)
     list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::LIBZIP)
+endif()
+if(TPUCL_HAVE_CURL)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::CURL)
 endif()
 if(TPUCL_HAVE_HDF5)
     list(APPEND TPUCL_OPTIONAL_LIBRARIES ${TPUCL_HDF5_HL_LIBRARY} PkgConfig::HDF5)

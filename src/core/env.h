@@ -39,6 +39,24 @@
     X(XDG_DATA_HOME, "XDG_DATA_HOME", "folder", "where a user's data belong by the XDG rules")     \
     X(OCL_ICD_VENDORS, "OCL_ICD_VENDORS", "folder",                                                \
       "read by the OpenCL loader: where it looks for drivers; named in our messages")              \
+    X(STORE_RETRY, "TPUCL_STORE_RETRY", "0 to 86400",                                              \
+      "seconds of tries in all for one request to a store; default 120")                           \
+    X(AWS_ACCESS_KEY_ID, "AWS_ACCESS_KEY_ID", "key", "for s3://; wins over AWS's files")           \
+    X(AWS_SECRET_ACCESS_KEY, "AWS_SECRET_ACCESS_KEY", "secret", "belongs to AWS_ACCESS_KEY_ID")    \
+    X(AWS_SESSION_TOKEN, "AWS_SESSION_TOKEN", "secret", "of temporary keys")                       \
+    X(AWS_PROFILE, "AWS_PROFILE", "name", "profile in AWS's files; default `default`")             \
+    X(AWS_SHARED_CREDENTIALS_FILE, "AWS_SHARED_CREDENTIALS_FILE", "file",                          \
+      "default `~/.aws/credentials`")                                                              \
+    X(AWS_CONFIG_FILE, "AWS_CONFIG_FILE", "file", "default `~/.aws/config`")                       \
+    X(AWS_REGION, "AWS_REGION", "name", "of the bucket; default `us-east-1`")                      \
+    X(AWS_DEFAULT_REGION, "AWS_DEFAULT_REGION", "name", "used when AWS_REGION is not set")         \
+    X(AWS_ENDPOINT_URL, "AWS_ENDPOINT_URL", "address", "server for s3:// instead of AWS")          \
+    X(S3_ENDPOINT, "S3_ENDPOINT", "address", "used when AWS_ENDPOINT_URL is not set")              \
+    X(GS_ACCESS_KEY_ID, "GS_ACCESS_KEY_ID", "key", "HMAC key for gs://")                           \
+    X(GS_SECRET_ACCESS_KEY, "GS_SECRET_ACCESS_KEY", "secret", "belongs to GS_ACCESS_KEY_ID")       \
+    X(GOOGLE_OAUTH_ACCESS_TOKEN, "GOOGLE_OAUTH_ACCESS_TOKEN", "secret",                            \
+      "bearer token for gs://; wins over the HMAC key")                                            \
+    X(GS_ENDPOINT, "GS_ENDPOINT", "address", "server for gs:// instead of Google's")               \
     X(HOME, "HOME", "folder", "used when XDG_CACHE_HOME or XDG_DATA_HOME is not set")
 
 typedef enum tp_env_id {
