@@ -134,6 +134,16 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
+int tp_vpu_width(const tp_device_caps *caps, const tp_vpu_ir *ir, const tp_vpu_loops *loops,
+                 int64_t chunk)
+{
+    if (caps->type != TP_DEVICE_CPU || loops->count == 0) return 1;
+    const int32_t x = loops->vars[loops->count - 1];
+    const int64_t extent = tp_ix_var_extent(ir->index, x);
+    const bool is_whole = extent > 0 && extent % TP_VPU_WIDE == 0 && chunk % TP_VPU_WIDE == 0;
+    return is_whole && tp_vpu_can_widen(ir, x) ? TP_VPU_WIDE : 1;
+}
+
 tp_vpu_grid tp_vpu_grid_plan(const tp_device_caps *caps, int64_t nx, int64_t ny, int64_t nz,
                              int64_t target_elems)
 {

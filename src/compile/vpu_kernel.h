@@ -98,6 +98,13 @@ const char *tp_vpu_index_type(const tp_vpu_ir *ir);
 /* Bytes that the kernel reads and writes once, and its element-wise operations per element. */
 double tp_vpu_ir_bytes(const tp_vpu_ir *ir);
 
+/* Neighbours along the last loop that a kernel computes at once: TP_VPU_WIDE on CPUs where the values allow
+ * it and both the loop and the `chunk` of it that a work-item runs are made of such groups, or 1. On GPUs the
+ * neighbours are work-items; loops of other lengths are left to the compiler. */
+#define TP_VPU_WIDE 16
+int tp_vpu_width(const tp_device_caps *caps, const tp_vpu_ir *ir, const tp_vpu_loops *loops,
+                 int64_t chunk);
+
 /* How a loop nest of nx by ny by nz is cut into work-items. On CPUs each work-item runs a chunk of
  * about `target_elems`, because a work-item is a loop there anyway; elsewhere each has one element. */
 typedef struct tp_vpu_grid {

@@ -17,6 +17,7 @@ typedef struct map_text {
     const char *var_names[TP_IX_MAX_VARS];
     tp_vpu_coefs coefs;
     int32_t outer_count; /* loops below z */
+    int width;           /* neighbours along x that are computed at once: 1 or TP_VPU_WIDE */
 } map_text;
 
 /* A root that is several times as large as the loops: each turn stores an element of every piece. */
@@ -97,7 +98,11 @@ static tpucl_status emit_body(map_text *text, tp_str_builder *out)
 {
     const tp_vpu_ir *ir = text->ir;
     const tp_vpu_style style = {
-        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = "            "};
+        .width = text->width,
+        .lane_var = text->loops.count > 0 ? text->loops.vars[text->loops.count - 1] : -1,
+        .var_names = text->var_names,
+        .coefs = &text->coefs,
+        .indent = "            "};
     bool *done = TP_ARENA_NEW_ARRAY(ir->arena, bool, (size_t)ir->value_count + 1);
     if (!done) return TPUCL_OUT_OF_MEMORY;
     for (int32_t i = 0; i < ir->store_count; i++)
@@ -116,7 +121,7 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
     TP_TRY(tp_vpu_finish_text(&body, ir->arena, &body_text));
     TP_TRY(status);
 
-    tp_vpu_emit_words(1, &out);
+    tp_vpu_emit_words(text->width, &out);
     tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n", tp_vpu_index_type(ir));
     tp_str_append(&out, "kernel void VPU_NAME(vpu_map)(");
     tp_vpu_emit_params(ir, &out);
@@ -131,8 +136,9 @@ static tpucl_status emit_kernel(map_text *text, const char **out_source)
     tp_str_append(&out, "    const int x0 = (int)get_global_id(0) * chunk_x;\n"
                         "    const int y0 = (int)get_global_id(1) * chunk_y;\n"
                         "    const int x1 = min(x0 + chunk_x, nx), y1 = min(y0 + chunk_y, ny);\n"
-                        "    for (vpu_index y = y0; y < y1; y++)\n"
-                        "        VPU_LOOP for (vpu_index x = x0; x < x1; x++) {\n");
+                        "    for (vpu_index y = y0; y < y1; y++)\n");
+    tp_str_builder_printf(&out, "        VPU_LOOP for (vpu_index x = x0; x < x1; x += %d) {\n",
+                          text->width);
     tp_str_append(&out, body_text);
     tp_str_append(&out, "        }\n}\n");
     return tp_vpu_finish_text(&out, ir->arena, out_source);
@@ -170,10 +176,6 @@ tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *ro
     TP_TRY(tp_vpu_ir_create(target->arena, target->graph, target->is_stored, &text.ir));
     TP_TRY(build_body(&text, roots, root_count));
     TP_TRY(name_loops(&text));
-    tp_launch launch = {
-        .kind = TP_LAUNCH_KERNEL, .label = label, .options = "", .entry = "vpu_map"};
-    TP_TRY(emit_kernel(&text, &launch.source));
-
     const tp_vpu_loops *loops = &text.loops;
     const int64_t nx =
         tp_vpu_loops_extent(text.ir, loops, loops->count > 0 ? loops->count - 1 : 0, loops->count);
@@ -184,6 +186,10 @@ tpucl_status tp_vpu_map_create(const tp_vpu_target *target, const tp_node_id *ro
     tp_vpu_grid grid = tp_vpu_grid_plan(target->caps, nx, ny, nz, 16384);
     if (target->caps->type == TP_DEVICE_CPU && nx > 0 && ny > 0 && is_transposing(&text))
         use_tiles(&grid, nx, ny);
+    text.width = tp_vpu_width(target->caps, text.ir, loops, grid.chunk_x);
+    tp_launch launch = {
+        .kind = TP_LAUNCH_KERNEL, .label = label, .options = "", .entry = "vpu_map"};
+    TP_TRY(emit_kernel(&text, &launch.source));
     tp_vpu_args args = {.arena = target->arena};
     tp_vpu_args_add_slots(&args, text.ir);
     tp_vpu_args_add_extra(&args, text.ir, &text.coefs);

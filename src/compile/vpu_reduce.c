@@ -191,13 +191,24 @@ static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text
     return r;
 }
 
+/* Only tiles of columns are summed up in vectors; partial results must lie in a row as the columns do. */
+static int width_of(const reduce_problem *problem, const tp_reduce_text *text, int64_t chunk)
+{
+    if (text->tile == 0) return 1;
+    if (text->is_long && tp_ix_coef(text->ir->index, text->ir->values[text->kept_number].index,
+                                    text->kept.vars[text->kept.count - 1]) != 1)
+        return 1;
+    return tp_vpu_width(problem->target->caps, text->ir, &text->kept, chunk);
+}
+
 static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, const char *label,
                                 tp_launch *out_launch)
 {
     const bool is_tree = text->form == TP_REDUCE_TREE;
     tp_launch launch = {.kind = TP_LAUNCH_KERNEL, .label = label, .options = ""};
-    TP_TRY(tp_reduce_text_emit(text, &launch.source, &launch.entry));
     const result_grid r = plan_grid(problem, text);
+    text->width = width_of(problem, text, r.grid.chunk_x);
+    TP_TRY(tp_reduce_text_emit(text, &launch.source, &launch.entry));
     tp_vpu_args args = {.arena = problem->target->arena};
     tp_vpu_args_add_slots(&args, text->ir);
     if (text->is_long || is_tree) {

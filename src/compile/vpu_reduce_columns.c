@@ -7,6 +7,7 @@
  * columns as fit, and takes a group of neighbouring lanes at a time, a power of two: its tile of sums
  * [lane][column] stays in a cache, and the rows of the lanes follow each other in memory, so that it is
  * read in long pieces. The tree's upper levels add tiles, the lower ones the lanes of the last one.
+ * Where columns come in whole vectors, a tile is made of those: [lane][columns / width].
  */
 #include "compile/vpu_reduce_text.h"
 
@@ -126,6 +127,12 @@ static void emit_prefetch(tp_reduce_text *text, tp_str_builder *out)
     tp_str_append(out, "                }\n");
 }
 
+/* The first of the neighbours that a vector of a tile stands for. */
+static void emit_x(const tp_reduce_text *text, const char *indent, tp_str_builder *out)
+{
+    tp_str_builder_printf(out, "%sconst vpu_index x = x0 + column * %d;\n", indent, text->width);
+}
+
 /* Rows of `group` lanes, added in rising order into the tile that begins at `top`. */
 static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
 {
@@ -141,10 +148,16 @@ static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
                           text->lanes);
     if (text->lanes == TP_VPU_LANES) emit_prefetch(text, out);
     tp_reduce_emit_reduced_indexes(text, "                ", out);
-    tp_str_append(out, "                const int at = top + (k - row) * width - x0;\n"
-                       "                VPU_LOOP for (vpu_index x = x0; x < x1; x++) {\n");
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out,
+                              "                private %s *const a%" PRId32 " = s%" PRId32
+                              " + top + (k - row) * width;\n",
+                              text->heads[i].type, i, i);
+    tp_str_append(out,
+                  "                VPU_LOOP for (int column = 0; column < width; column++) {\n");
+    emit_x(text, "                    ", out);
     TP_TRY(tp_reduce_emit_operands(text, "                    ", out));
-    emit_add(text, "                    ", "s%d[at + x]", out);
+    emit_add(text, "                    ", "a%d[column]", out);
     tp_str_append(out, "                }\n            }\n");
     return TPUCL_OK;
 }
@@ -153,19 +166,19 @@ static tpucl_status emit_tiles(tp_reduce_text *text, tp_str_builder *out)
 {
     /* The highest stack: each level waits for its second half, and one tile is being made. */
     const int64_t groups = text->lanes / TP_REDUCE_LEAST_GROUP;
-    const int64_t elems = text->tile * (groups > 1 ? log2_of(groups) + 1 : 1);
+    const int64_t elems = text->tile / text->width * (groups > 1 ? log2_of(groups) + 1 : 1);
     for (int32_t i = 0; i < text->head_count; i++)
         tp_str_builder_printf(out, "    %s s%" PRId32 "[%" PRId64 "];\n", text->heads[i].type, i,
                               elems);
     tp_str_builder_printf(out,
-                          "    const int width = x1 - x0, tile = group * width;\n"
+                          "    const int width = (x1 - x0) / %d, tile = group * width;\n"
                           "    const uint groups = %" PRId64 "u / (uint)group;\n"
                           "    int top = 0;\n"
                           "    for (uint turn = 0; turn < groups; turn++) {\n"
                           "        uint lane = 0;\n"
                           "        for (uint bit = 1; bit < groups; bit <<= 1)\n"
                           "            lane = (lane << 1) | ((turn & bit) != 0 ? 1u : 0u);\n",
-                          text->lanes);
+                          text->width, text->lanes);
     TP_TRY(emit_tile(text, out));
     tp_str_append(out, "        for (int level = 0; (turn >> level) & 1u; level++) {\n"
                        "            top -= tile;\n"
@@ -176,8 +189,10 @@ static tpucl_status emit_tiles(tp_reduce_text *text, tp_str_builder *out)
                        "    for (int other = tile / 2; other >= width; other /= 2)\n"
                        "        VPU_LOOP for (int i = 0; i < other; i++) {\n");
     tp_reduce_emit_step(text, "            ", "s#[i]", "s#[i]", "s#[other + i]", out);
-    tp_str_append(out, "        }\n    VPU_LOOP for (vpu_index x = x0; x < x1; x++) {\n");
-    TP_TRY(tp_reduce_emit_results(text, "        ", "s#[x - x0]", out));
+    tp_str_append(out,
+                  "        }\n    VPU_LOOP for (int column = 0; column < width; column++) {\n");
+    emit_x(text, "        ", out);
+    TP_TRY(tp_reduce_emit_results(text, "        ", "s#[column]", out));
     tp_str_append(out, "    }\n");
     return TPUCL_OK;
 }

@@ -162,8 +162,12 @@ void tp_reduce_emit_reduced_indexes(const tp_reduce_text *text, const char *inde
 
 static tp_vpu_style style_of(tp_reduce_text *text, const char *indent)
 {
-    return (tp_vpu_style){
-        .width = 1, .var_names = text->var_names, .coefs = &text->coefs, .indent = indent};
+    return (tp_vpu_style){.width = text->width,
+                          .lane_var =
+                              text->kept.count > 0 ? text->kept.vars[text->kept.count - 1] : -1,
+                          .var_names = text->var_names,
+                          .coefs = &text->coefs,
+                          .indent = indent};
 }
 
 tpucl_status tp_reduce_emit_operands(tp_reduce_text *text, const char *indent, tp_str_builder *out)
@@ -436,7 +440,7 @@ tpucl_status tp_reduce_text_emit(tp_reduce_text *text, const char **out_source,
     TP_TRY(tp_vpu_finish_text(&body, arena, &body_text));
     TP_TRY(status);
 
-    tp_vpu_emit_words(1, &out);
+    tp_vpu_emit_words(text->width, &out);
     tp_str_builder_printf(&out, "#undef vpu_index\n#define vpu_index %s\n",
                           tp_vpu_index_type(text->ir));
     if (text->form == TP_REDUCE_ARG) tp_str_append(&out, key_words);

@@ -41,6 +41,7 @@ typedef struct tp_reduce_text {
     bool is_long;        /* stores partial results, one per block of 8192 */
     int32_t kept_number; /* long: value that is the row-major number of the kept element */
     int64_t lanes;       /* a power of two, at most 128 */
+    int width;           /* columns: neighbours that are summed up at once, 1 or TP_VPU_WIDE */
     int64_t tile; /* columns: most sums of a head that a work-item makes at once; 0: a column's */
     const char *var_names[TP_IX_MAX_VARS];
     tp_vpu_coefs coefs;
