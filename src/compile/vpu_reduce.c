@@ -111,14 +111,14 @@ static bool is_column_form(const tp_reduce_text *text)
     return is_contiguous;
 }
 
-/* 16 kB of sums for all heads together stay in a first-level cache. */
-static int64_t tile_for(const reduce_problem *problem)
+/* 256 kB of sums for all heads and lanes stay in a second-level cache. */
+static int64_t columns_for(const reduce_problem *problem)
 {
     if (problem->target->caps->type != TP_DEVICE_CPU) return 0;
-    int64_t tile = 4096;
-    while (tile * problem->head_count > 4096)
-        tile /= 2;
-    return tile;
+    int64_t columns = 512;
+    while (columns * problem->head_count > 512)
+        columns /= 2;
+    return columns;
 }
 
 static int64_t lanes_for(int64_t elems)
@@ -136,26 +136,16 @@ typedef struct result_grid {
 } result_grid;
 
 /* Columns of a work-item: as many as a tile takes, so that memory is read in long pieces, or as many as
- * are worth a work-item; fewer, but not below 128, where that gives each compute unit four work-items. */
+ * are worth a work-item; fewer, but not below 128, where that gives each compute unit two work-items. */
 static int64_t columns_of_item(const tp_reduce_text *text, const tp_device_caps *caps,
                                const result_grid *r, int64_t wanted)
 {
     const int64_t units = caps->compute_units > 0 ? caps->compute_units : 1;
-    const int64_t most = text->tile / TP_REDUCE_LEAST_GROUP;
-    int64_t columns = r->nx < most ? r->nx : most;
+    int64_t columns = r->nx < text->columns ? r->nx : text->columns;
     while (columns > 128 && columns > wanted &&
-           (r->nx + columns - 1) / columns * r->ny * r->nz < 4 * units)
+           (r->nx + columns - 1) / columns * r->ny * r->nz < 2 * units)
         columns = (columns / 2 + 31) / 32 * 32;
     return columns > 0 ? columns : 1;
-}
-
-/* Lanes that a work-item sums up at once. */
-static int64_t group_of(const tp_reduce_text *text, int64_t columns)
-{
-    int64_t group = 1;
-    while (2 * group <= text->lanes && 2 * group * columns <= text->tile)
-        group *= 2;
-    return group;
 }
 
 static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text *text)
@@ -181,7 +171,7 @@ static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text
             is_tree ? problem->blocks : problem->reduced_elems / problem->blocks + 1;
         const int64_t wanted = 16384 / per_result > 0 ? 16384 / per_result : 1;
         tp_vpu_grid *grid = &r.grid;
-        grid->chunk_x = text->tile > 0 ? columns_of_item(text, caps, &r, wanted) : wanted;
+        grid->chunk_x = text->columns > 0 ? columns_of_item(text, caps, &r, wanted) : wanted;
         if (grid->chunk_x > r.nx) grid->chunk_x = r.nx > 0 ? r.nx : 1;
         grid->chunk_y = wanted / grid->chunk_x > 0 ? wanted / grid->chunk_x : 1;
         if (grid->chunk_y > r.ny) grid->chunk_y = r.ny > 0 ? r.ny : 1;
@@ -194,7 +184,7 @@ static result_grid plan_grid(const reduce_problem *problem, const tp_reduce_text
 /* Only tiles of columns are summed up in vectors; partial results must lie in a row as the columns do. */
 static int width_of(const reduce_problem *problem, const tp_reduce_text *text, int64_t chunk)
 {
-    if (text->tile == 0) return 1;
+    if (text->columns == 0) return 1;
     if (text->is_long && tp_ix_coef(text->ir->index, text->ir->values[text->kept_number].index,
                                     text->kept.vars[text->kept.count - 1]) != 1)
         return 1;
@@ -223,7 +213,6 @@ static tpucl_status make_launch(reduce_problem *problem, tp_reduce_text *text, c
         r.nx, r.ny, r.nz, r.grid.chunk_x, r.grid.chunk_y, problem->reduced_elems, problem->blocks};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         tp_vpu_args_add_int(&args, numbers[i]);
-    if (text->tile > 0) tp_vpu_args_add_int(&args, group_of(text, r.grid.chunk_x));
     TP_TRY(args.status);
     launch.args = args.items;
     launch.arg_count = args.count;
@@ -268,7 +257,7 @@ static tpucl_status plan_first(reduce_problem *problem, bool is_long, const char
     tp_vpu_loops *const lists[] = {&text.kept, &text.reduced};
     tp_vpu_loops_simplify(text.ir, lists, 2);
     text.form = choose_form(problem, &text);
-    if (text.form == TP_REDUCE_COLUMNS) text.tile = tile_for(problem);
+    if (text.form == TP_REDUCE_COLUMNS) text.columns = columns_for(problem);
     return make_launch(problem, &text, label, out_launch);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Column reductions: a kept axis is contiguous. The tree over the lanes is that of num/reduce.h, but
- * lanes come in bit-reversed order, so that the two that are added first (l and l + 64) follow each
- * other: a stack of seven levels replaces the array of lanes, as in a binary counter.
+ * Column reductions: a kept axis is contiguous. The tree over the lanes is that of num/reduce.h.
  *
- * A work-item of a GPU has one column and takes one lane at a time. One of a CPU has as many neighbouring
- * columns as fit, and takes a group of neighbouring lanes at a time, a power of two: its tile of sums
- * [lane][column] stays in a cache, and the rows of the lanes follow each other in memory, so that it is
- * read in long pieces. The tree's upper levels add tiles, the lower ones the lanes of the last one.
- * Where columns come in whole vectors, a tile is made of those: [lane][columns / width].
+ * A work-item of a GPU has one column and takes one lane at a time. Lanes come in bit-reversed order, so that
+ * the two that are added first (l and l + 64) follow each other: a stack of seven levels replaces the array
+ * of lanes, as in a binary counter.
+ *
+ * One of a CPU has neighbouring columns, all of a row's where they are not too many, and all lanes of them: a
+ * tile of sums [lane][column] in the second-level cache, so that memory is read from front to back. Where
+ * columns come in whole vectors, the tile is made of those: [lane][column / width].
  */
 #include "compile/vpu_reduce_text.h"
 
@@ -17,6 +17,8 @@
 
 /* Of a cache, on the processors in use; of another length, some lines are asked for twice or not at all. */
 #define LINE_BYTES 64
+/* Rows of half a kB, asked for so far ahead, arrive in time there; 4 to 64 did as well. */
+#define ROWS_AHEAD 8
 
 static int log2_of(int64_t power)
 {
@@ -99,32 +101,31 @@ static bool is_row_load(const tp_reduce_text *text, const tp_vpu_value *value)
     return false;
 }
 
-/* Asks for the row that the lane of row k adds next: it is too far away to be guessed by the processor, whose
- * own prefetching ends with the piece. The cost is an instruction for each line of a cache. */
+/* Asks for a row to come where a work-item has a part of each only: such pieces are too short for the
+ * processor to guess the next. The cost is an instruction for each line of a cache. */
 static void emit_prefetch(tp_reduce_text *text, tp_str_builder *out)
 {
     const tp_vpu_ir *ir = text->ir;
     tp_str_builder_printf(out,
-                          "                {\n"
-                          "                    const vpu_index ahead = min(k + %" PRId64
-                          ", end - 1);\n",
-                          text->lanes);
+                          "        if (x1 - x0 < nx) {\n"
+                          "            const vpu_index ahead = min(k + %d, end - 1);\n",
+                          ROWS_AHEAD);
     if (text->reduced.count == 1)
-        tp_str_append(out, "                    const vpu_index k = ahead;\n");
+        tp_str_append(out, "            const vpu_index k = ahead;\n");
     else
-        tp_reduce_emit_indexes(text, &text->reduced, text->reduced.count, "ahead",
-                               "                    ", out);
+        tp_reduce_emit_indexes(text, &text->reduced, text->reduced.count, "ahead", "            ",
+                               out);
     for (int32_t i = 0; i < ir->value_count; i++) {
         const tp_vpu_value *value = &ir->values[i];
         if (!is_row_load(text, value)) continue;
         tp_str_builder_printf(out,
-                              "                    for (vpu_index x = x0; x < x1; x += %d)\n"
-                              "                        VPU_PREFETCH(p%" PRId32 ", ",
+                              "            for (vpu_index x = x0; x < x1; x += %d)\n"
+                              "                VPU_PREFETCH(p%" PRId32 ", ",
                               LINE_BYTES / (int)tp_dtype_size(value->dtype), value->slot);
         tp_ix_print(ir->index, value->index, text->var_names, tp_vpu_coef_name, &text->coefs, out);
         tp_str_append(out, ");\n");
     }
-    tp_str_append(out, "                }\n");
+    tp_str_append(out, "        }\n");
 }
 
 /* The first of the neighbours that a vector of a tile stands for. */
@@ -133,64 +134,43 @@ static void emit_x(const tp_reduce_text *text, const char *indent, tp_str_builde
     tp_str_builder_printf(out, "%sconst vpu_index x = x0 + column * %d;\n", indent, text->width);
 }
 
-/* Rows of `group` lanes, added in rising order into the tile that begins at `top`. */
-static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
+/* All rows, each added to its lane's. */
+static tpucl_status emit_rows_of_tile(tp_reduce_text *text, tp_str_builder *out)
 {
-    tp_str_append(out, "        VPU_LOOP for (int i = 0; i < tile; i++) {\n");
-    for (int32_t i = 0; i < text->head_count; i++)
-        tp_str_builder_printf(out, "            s%" PRId32 "[top + i] = %s;\n", i,
-                              text->heads[i].identity);
-    tp_str_builder_printf(out,
-                          "        }\n"
-                          "        for (int row = start + (int)lane * group; row < end; "
-                          "row += %" PRId64 ")\n"
-                          "            for (int k = row; k < min(row + group, end); k++) {\n",
-                          text->lanes);
-    if (text->lanes == TP_VPU_LANES) emit_prefetch(text, out);
-    tp_reduce_emit_reduced_indexes(text, "                ", out);
+    tp_str_append(out, "    for (int k = start; k < end; k++) {\n");
+    emit_prefetch(text, out);
+    tp_reduce_emit_reduced_indexes(text, "        ", out);
     for (int32_t i = 0; i < text->head_count; i++)
         tp_str_builder_printf(out,
-                              "                private %s *const a%" PRId32 " = s%" PRId32
-                              " + top + (k - row) * width;\n",
-                              text->heads[i].type, i, i);
-    tp_str_append(out,
-                  "                VPU_LOOP for (int column = 0; column < width; column++) {\n");
-    emit_x(text, "                    ", out);
-    TP_TRY(tp_reduce_emit_operands(text, "                    ", out));
-    emit_add(text, "                    ", "a%d[column]", out);
-    tp_str_append(out, "                }\n            }\n");
+                              "        private %s *const a%" PRId32 " = s%" PRId32
+                              " + ((k - start) & %" PRId64 ") * width;\n",
+                              text->heads[i].type, i, i, text->lanes - 1);
+    tp_str_append(out, "        VPU_LOOP for (int column = 0; column < width; column++) {\n");
+    emit_x(text, "            ", out);
+    TP_TRY(tp_reduce_emit_operands(text, "            ", out));
+    emit_add(text, "            ", "a%d[column]", out);
+    tp_str_append(out, "        }\n    }\n");
     return TPUCL_OK;
 }
 
-static tpucl_status emit_tiles(tp_reduce_text *text, tp_str_builder *out)
+static tpucl_status emit_tile(tp_reduce_text *text, tp_str_builder *out)
 {
-    /* The highest stack: each level waits for its second half, and one tile is being made. */
-    const int64_t groups = text->lanes / TP_REDUCE_LEAST_GROUP;
-    const int64_t elems = text->tile / text->width * (groups > 1 ? log2_of(groups) + 1 : 1);
     for (int32_t i = 0; i < text->head_count; i++)
         tp_str_builder_printf(out, "    %s s%" PRId32 "[%" PRId64 "];\n", text->heads[i].type, i,
-                              elems);
+                              text->columns * text->lanes / text->width);
     tp_str_builder_printf(out,
-                          "    const int width = (x1 - x0) / %d, tile = group * width;\n"
-                          "    const uint groups = %" PRId64 "u / (uint)group;\n"
-                          "    int top = 0;\n"
-                          "    for (uint turn = 0; turn < groups; turn++) {\n"
-                          "        uint lane = 0;\n"
-                          "        for (uint bit = 1; bit < groups; bit <<= 1)\n"
-                          "            lane = (lane << 1) | ((turn & bit) != 0 ? 1u : 0u);\n",
+                          "    const int width = (x1 - x0) / %d, tile = %" PRId64 " * width;\n"
+                          "    VPU_LOOP for (int i = 0; i < tile; i++) {\n",
                           text->width, text->lanes);
-    TP_TRY(emit_tile(text, out));
-    tp_str_append(out, "        for (int level = 0; (turn >> level) & 1u; level++) {\n"
-                       "            top -= tile;\n"
-                       "            VPU_LOOP for (int i = 0; i < tile; i++) {\n");
-    tp_reduce_emit_step(text, "                ", "s#[top + i]", "s#[top + i]",
-                        "s#[top + tile + i]", out);
-    tp_str_append(out, "            }\n        }\n        top += tile;\n    }\n"
-                       "    for (int other = tile / 2; other >= width; other /= 2)\n"
+    for (int32_t i = 0; i < text->head_count; i++)
+        tp_str_builder_printf(out, "        s%" PRId32 "[i] = %s;\n", i, text->heads[i].identity);
+    tp_str_append(out, "    }\n");
+    TP_TRY(emit_rows_of_tile(text, out));
+    tp_str_append(out, "    for (int other = tile / 2; other >= width; other /= 2)\n"
                        "        VPU_LOOP for (int i = 0; i < other; i++) {\n");
     tp_reduce_emit_step(text, "            ", "s#[i]", "s#[i]", "s#[other + i]", out);
-    tp_str_append(out,
-                  "        }\n    VPU_LOOP for (int column = 0; column < width; column++) {\n");
+    tp_str_append(out, "        }\n"
+                       "    VPU_LOOP for (int column = 0; column < width; column++) {\n");
     emit_x(text, "        ", out);
     TP_TRY(tp_reduce_emit_results(text, "        ", "s#[column]", out));
     tp_str_append(out, "    }\n");
@@ -199,5 +179,5 @@ static tpucl_status emit_tiles(tp_reduce_text *text, tp_str_builder *out)
 
 tpucl_status tp_reduce_columns_emit(tp_reduce_text *text, tp_str_builder *out)
 {
-    return text->tile > 0 ? emit_tiles(text, out) : emit_lanes(text, out);
+    return text->columns > 0 ? emit_tile(text, out) : emit_lanes(text, out);
 }

@@ -388,7 +388,6 @@ static void emit_params(const tp_reduce_text *text, tp_str_builder *out)
         tp_str_append(out, "TP_TENSOR(float, vpu_parts), ulong kept_elems, ");
     tp_vpu_emit_extra_params(text->ir, &text->coefs, out);
     tp_str_append(out, "int nx, int ny, int nz, int chunk_x, int chunk_y, int nk, int blocks");
-    if (text->tile > 0) tp_str_append(out, ", int group");
 }
 
 /* From the opening brace to the loop over x. */

@@ -8,9 +8,6 @@
 
 #include "compile/vpu_kernel.h"
 
-/* Column reductions of CPUs sum up at least so many lanes at once. */
-#define TP_REDUCE_LEAST_GROUP 8
-
 typedef enum tp_reduce_form {
     TP_REDUCE_ROWS,    /* the reduced axis is contiguous: 128 lanes along k */
     TP_REDUCE_GROUP,   /* the same on GPUs: a work-group of 128 per result, lanes are work-items */
@@ -42,7 +39,8 @@ typedef struct tp_reduce_text {
     int32_t kept_number; /* long: value that is the row-major number of the kept element */
     int64_t lanes;       /* a power of two, at most 128 */
     int width;           /* columns: neighbours that are summed up at once, 1 or TP_VPU_WIDE */
-    int64_t tile; /* columns: most sums of a head that a work-item makes at once; 0: a column's */
+    int64_t
+        columns; /* of a work-item at most, whose lanes are summed up side by side; 0: one by one */
     const char *var_names[TP_IX_MAX_VARS];
     tp_vpu_coefs coefs;
 } tp_reduce_text;
