@@ -207,7 +207,11 @@ static tp_node_id build_training(tp_layer_context *context, const tp_layer *laye
     const tp_node_id sum = masked_sum(graph, norm, &counts, x, rank);
     const tp_node_id mean = tp_op_divide(graph, sum_over_group(context, norm, sum), counts.group);
     const tp_node_id centred = tp_op_subtract(graph, x, beside(graph, norm, mean, rank));
-    const tp_node_id square = tp_op_multiply(graph, centred, centred);
+    /* The variance has no gradient by way of the mean: it would be -2/n times the sum of what is centred, which
+     * is zero but for rounding, and would cost one more reading of x and of its gradient. */
+    const tp_node_id fixed = tp_op_stop_gradient(graph, mean);
+    const tp_node_id distance = tp_op_subtract(graph, x, beside(graph, norm, fixed, rank));
+    const tp_node_id square = tp_op_multiply(graph, distance, distance);
     const tp_node_id square_sum = masked_sum(graph, norm, &counts, square, rank);
     const tp_node_id variance =
         tp_op_divide(graph, sum_over_group(context, norm, square_sum), counts.group);
