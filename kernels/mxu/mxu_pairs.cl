@@ -191,6 +191,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void mxu_pairs(TP_TENSOR(c
         if (ROW_ELEMS > 0 && m0 + 2 * TILE_M <= size_m)
             prefetch_rows(a_ptr + (m0 + TILE_M) * ROW_ELEMS + place.k_begin, ROW_ELEMS, count,
                           tile - first_tile, last_tile - first_tile);
+#ifdef TP_EPILOGUE_PREFETCH
+        for (uint m = m0 + TILE_M; m < min(m0 + 2 * TILE_M, size_m); m++)
+            tp_epilogue_prefetch(TP_EPILOGUE_PASS, place.core, place.z, m, tile * TILE_N,
+                                 min((uint)TILE_N, size_n - tile * TILE_N));
+#endif
 #endif
         mxu_vector sums[TILE_M * TILE_VECTORS];
         sum_tile(MXU_GEO sums, panel, least_a, b_ptr, least_b, place.k_begin, count, ROWS_ARG);

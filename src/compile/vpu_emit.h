@@ -18,6 +18,9 @@ typedef struct tp_vpu_coefs {
     int32_t count;
 } tp_vpu_coefs;
 
+/* Of a cache, on the processors in use; of another length, some lines are asked for twice or not at all. */
+#define TP_VPU_LINE_BYTES 64
+
 /* The callback of tp_ix_print; `user` is a tp_vpu_coefs. Digits when the table is full. */
 const char *tp_vpu_coef_name(void *user, int64_t coef);
 

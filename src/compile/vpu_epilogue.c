@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Epilogues of MXU kernels: the same values as in an element-wise cluster, over the loops z, m, n that
- * the MXU kernel runs, once for scalars and once for 16 columns.
+ * the MXU kernel runs, once for scalars and once for 16 columns; and a third function that asks for what
+ * they will read (TP_EPILOGUE_PREFETCH), where that is another piece of memory for each row.
  */
 #include "compile/vpu_kernel.h"
 
@@ -86,6 +87,42 @@ static tpucl_status emit_function(epilogue_text *text, int width, tp_str_builder
     return TPUCL_OK;
 }
 
+static bool is_row_load(const epilogue_text *text, const tp_vpu_value *value)
+{
+    const tp_ix_context *index = text->ir->index;
+    return value->kind == TP_VPU_LOAD && value->guard < 0 &&
+           tp_ix_coef(index, value->index, text->var_n) == 1 &&
+           tp_ix_uses(index, value->index, text->var_m);
+}
+
+/* For `columns` columns of row m from n on: the loads that come from far away. */
+static void emit_prefetch(epilogue_text *text, tp_str_builder *out)
+{
+    const tp_vpu_ir *ir = text->ir;
+    bool is_wanted = false;
+    for (int32_t i = 0; i < ir->value_count; i++)
+        is_wanted = is_wanted || is_row_load(text, &ir->values[i]);
+    if (!is_wanted) return;
+    tp_str_append(
+        out, "#define TP_EPILOGUE_PREFETCH 1\n"
+             "static inline void tp_epilogue_prefetch(TP_EPILOGUE_PARAMS, ulong core, ulong z, "
+             "ulong m, ulong n, uint columns)\n{\n");
+    tp_str_builder_printf(out, "    const %s iz = z, im = m;\n", tp_vpu_index_type(ir));
+    tp_vpu_emit_pointers(ir, "    ", "core", out);
+    for (int32_t i = 0; i < ir->value_count; i++) {
+        const tp_vpu_value *value = &ir->values[i];
+        if (!is_row_load(text, value)) continue;
+        tp_str_builder_printf(out,
+                              "    for (%s in = n; in < n + columns; in += %d)\n"
+                              "        VPU_PREFETCH(p%" PRId32 ", ",
+                              tp_vpu_index_type(ir),
+                              TP_VPU_LINE_BYTES / (int)tp_dtype_size(value->dtype), value->slot);
+        tp_ix_print(ir->index, value->index, text->var_names, tp_vpu_coef_name, &text->coefs, out);
+        tp_str_append(out, ");\n");
+    }
+    tp_str_append(out, "}\n");
+}
+
 /* Drops the ", " at the end. */
 static tpucl_status finish_list(tp_str_builder *list, tp_arena *arena, const char **out_text)
 {
@@ -106,6 +143,7 @@ tpucl_status tp_vpu_epilogue_create(const tp_vpu_target *target, tp_node_id head
     if (text.ir->uses_random) tp_str_append(&functions, "#define VPU_RANDOM\n");
     tpucl_status status = emit_function(&text, 1, &functions);
     if (status == TPUCL_OK) status = emit_function(&text, 16, &functions);
+    emit_prefetch(&text, &functions);
     *out_epilogue = (tp_mxu_epilogue){0};
     TP_TRY(tp_vpu_finish_text(&functions, target->arena, &out_epilogue->functions));
     TP_TRY(status);

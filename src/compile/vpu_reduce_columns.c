@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include "num/reduce.h"
 
-/* Of a cache, on the processors in use; of another length, some lines are asked for twice or not at all. */
-#define LINE_BYTES 64
 /* Rows of half a kB, asked for so far ahead, arrive in time there; 4 to 64 did as well. */
 #define ROWS_AHEAD 8
 
@@ -121,7 +119,7 @@ static void emit_prefetch(tp_reduce_text *text, tp_str_builder *out)
         tp_str_builder_printf(out,
                               "            for (vpu_index x = x0; x < x1; x += %d)\n"
                               "                VPU_PREFETCH(p%" PRId32 ", ",
-                              LINE_BYTES / (int)tp_dtype_size(value->dtype), value->slot);
+                              TP_VPU_LINE_BYTES / (int)tp_dtype_size(value->dtype), value->slot);
         tp_ix_print(ir->index, value->index, text->var_names, tp_vpu_coef_name, &text->coefs, out);
         tp_str_append(out, ");\n");
     }
