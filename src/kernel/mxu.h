@@ -65,7 +65,9 @@ static inline int64_t tp_mxu_groups(const tp_mxu_conv *conv)
  *     void tp_epilogue_16(TP_EPILOGUE_PARAMS, ulong core, ulong z, ulong m, ulong n, float16
  *     value);
  * The 16-wide one handles columns n .. n+15, which the caller promises to be inside N. `value` is
- * the finished product, an f32 value of the graph: flushed. `params` are the
+ * the finished product, an f32 value of the graph: flushed. Where it defines TP_EPILOGUE_PREFETCH there is
+ *     void tp_epilogue_prefetch(TP_EPILOGUE_PARAMS, ulong core, ulong z, ulong m, ulong n, uint columns);
+ * too, which asks for what the others will read for those columns of row m. `params` are the
  * kernel parameters (TP_TENSOR(...) list), `pass` the matching argument names; both end up as
  * macros TP_EPILOGUE_PARAMS and TP_EPILOGUE_PASS in front of `functions`. */
 typedef struct tp_mxu_epilogue {
