@@ -46,8 +46,10 @@ typedef struct tpucl_device_info {
     uint64_t memory_bytes, max_allocation_bytes, local_memory_bytes;
     uint32_t max_sub_devices; /* 0: cannot be split */
     bool usable;
-    char reason[384];     /* why not, when not usable */
-    char matrix_unit[24]; /* "nvidia-mma": fast math may use it; "" when none is known */
+    char reason[384]; /* why not, when not usable */
+    /* "nvidia-mma", "intel-dpas-16", "intel-dpas-8", "amd-mfma", "amd-wmma-gfx11", "amd-wmma-gfx12": fast math may
+     * use it; "" when none is known */
+    char matrix_unit[24];
 } tpucl_device_info;
 
 typedef struct tpucl_topology_info {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mxu_matrix: C[z][m][n] = epilogue(sum over k of A[z][m][k] * B[z][k][n]) on matrix units, for fast math
  * computes  every kind of product with bf16 operands and one pass; a work-group stages slices of A and B in
- *           local memory, rounded and in pairs along k, and its warps multiply fragments of them
+ *           local memory, rounded and in pairs along k, and its warps (sub-groups, wavefronts) multiply
+ *           fragments of them
  * layout    A and B as they are (operands.clh); local memory holds [TILE_M][SLICE_PITCH] words of A, then
  *           [TILE_N][SLICE_PITCH] of B, a word is k and k + 1 of one row or column; then what matrix_unit.clh wants
  *           for each warp
  *
- *                      WARPS_N * WARP_N * 8 columns
+ *                      WARPS_N * WARP_N * FRAGMENT_N columns
  *                    +--------+--------+
- *           WARPS_M  | warp 0 | warp 1 |   a warp: WARP_M x WARP_N fragments of 16 x 8 sums, in registers
- *           * WARP_M +--------+--------+
- *           * 16     | warp 2 | warp 3 |
+ *           WARPS_M  | warp 0 | warp 1 |   a warp: WARP_M x WARP_N fragments of FRAGMENT_M x FRAGMENT_N
+ *           * WARP_M +--------+--------+   sums, in registers
+ *   * FRAGMENT_M     | warp 2 | warp 3 |
  *           rows     +--------+--------+
  *
- * requires  a matrix unit for MATRIX_UNIT 1; work-groups of 32 * WARPS_M * WARPS_N
- * knobs     MATRIX_UNIT       which: matrix_unit.clh
+ * requires  the matrix unit, unless it is emulated; work-groups of LANES * WARPS_M * WARPS_N
+ * knobs     MATRIX_UNIT, MATRIX_UNIT_IS_EMULATED   which: matrix_unit.clh
  *           WARPS_M WARPS_N   warps of a group
  *           WARP_M WARP_N     fragments of a warp
  *           TILE_K            depth of a slice; a multiple of 16
  *           A_RUNS_ALONG_M, B_RUNS_ALONG_N   which way neighbouring work-items walk when they load
- * work      local = 32 * WARPS_M * WARPS_N; groups = ceil(n / TILE_N), ceil(m / TILE_M), units * batch * cores
+ * work      local = LANES * WARPS_M * WARPS_N; groups = ceil(n / TILE_N), ceil(m / TILE_M), units * batch * cores
  * numerics  the unit's own order and rounding of sums, so outside the contract: fast math only, checked to a
  *           tolerance that grows with k; k past the end is 0
  * fallback  mxu_local
@@ -29,12 +30,6 @@
 #endif
 #ifndef WARPS_N
 #define WARPS_N 2
-#endif
-#ifndef WARP_M
-#define WARP_M 2
-#endif
-#ifndef WARP_N
-#define WARP_N 4
 #endif
 #ifndef TILE_K
 #define TILE_K 32
@@ -50,12 +45,19 @@
 #include "mxu/epilogue_plain.clh"
 #endif
 #include "mxu/matrix_unit.clh"
+/* 32 x 32 sums of a warp */
+#ifndef WARP_M
+#define WARP_M (32 / FRAGMENT_M)
+#endif
+#ifndef WARP_N
+#define WARP_N (32 / FRAGMENT_N)
+#endif
 
 #define TILE_M (WARPS_M * WARP_M * FRAGMENT_M)
 #define TILE_N (WARPS_N * WARP_N * FRAGMENT_N)
 #define THREADS (WARPS_M * WARPS_N * LANES)
 #define PAIRS (TILE_K / 2)
-#if MATRIX_UNIT
+#if !MATRIX_UNIT_IS_EMULATED
 #define UNROLL _Pragma("unroll")
 #else
 #define UNROLL
@@ -89,27 +91,26 @@ static inline uint b_pair(MXU_GEO_PARAM global const mxu_b_t *b, uint k, uint n,
     return matrix_pair(low, high);
 }
 
-kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) UNIT_KERNEL void
 mxu_matrix(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE_PARAMS, MXU_PARAMS,
            local uint *slices)
 {
     local uint *a_slice = slices, *b_slice = slices + TILE_M * SLICE_PITCH;
-    const uint thread = get_local_id(0), warp = thread / LANES;
+    const uint thread = get_local_id(0), warp = matrix_warp(), lane = matrix_lane();
     local uint *own = b_slice + TILE_N * SLICE_PITCH + warp * MATRIX_UNIT_WORDS;
-    const uint lane = matrix_lane(), g = lane / 4, t = lane % 4;
     const uint n0 = get_group_id(0) * TILE_N, m0 = get_group_id(1) * TILE_M;
     const uint warp_m = warp / WARPS_N * WARP_M * FRAGMENT_M, warp_n = warp % WARPS_N * WARP_N * FRAGMENT_N;
     const mxu_place place = mxu_find_place(get_global_id(2), grid_z, batch, size_k);
     global const mxu_a_t *a_ptr = TP_AT(a, place.core) + place.entry * a_stride_batch;
     global const mxu_b_t *b_ptr = TP_AT(b, place.core) + place.entry * b_stride_batch;
 
-    float sums[WARP_M][WARP_N][4]; /* in registers: all loops over it are unrolled */
+    float sums[WARP_M][WARP_N][UNIT_SUMS]; /* in registers: all loops over it are unrolled */
     UNROLL
     for (uint i = 0; i < WARP_M; i++)
         UNROLL
         for (uint j = 0; j < WARP_N; j++)
             UNROLL
-            for (uint e = 0; e < 4; e++)
+            for (uint e = 0; e < UNIT_SUMS; e++)
                 sums[i][j][e] = 0.0f;
 
     for (uint slice_k = place.k_begin; slice_k < place.k_end; slice_k += TILE_K) {
@@ -136,20 +137,21 @@ mxu_matrix(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE
         barrier(CLK_LOCAL_MEM_FENCE);
         UNROLL
         for (uint pair = 0; pair < PAIRS; pair += FRAGMENT_K / 2) {
-            uint b_fragment[WARP_N][2];
+            uint b_fragment[WARP_N][UNIT_B_WORDS];
             UNROLL
             for (uint j = 0; j < WARP_N; j++) {
-                local const uint *column =
-                    b_slice + (warp_n + j * FRAGMENT_N + g) * SLICE_PITCH + pair + t;
-                b_fragment[j][0] = column[0];
-                b_fragment[j][1] = column[4];
+                local const uint *columns = b_slice + (warp_n + j * FRAGMENT_N) * SLICE_PITCH + pair;
+                UNROLL
+                for (uint w = 0; w < UNIT_B_WORDS; w++)
+                    b_fragment[j][w] = columns[UNIT_B_COLUMN(lane, w) * SLICE_PITCH + UNIT_B_K(lane, w) / 2];
             }
             UNROLL
             for (uint i = 0; i < WARP_M; i++) {
-                local const uint *row =
-                    a_slice + (warp_m + i * FRAGMENT_M + g) * SLICE_PITCH + pair + t;
-                const uint a_fragment[4] = {row[0], row[8 * SLICE_PITCH], row[4],
-                                            row[8 * SLICE_PITCH + 4]};
+                local const uint *rows = a_slice + (warp_m + i * FRAGMENT_M) * SLICE_PITCH + pair;
+                uint a_fragment[UNIT_A_WORDS];
+                UNROLL
+                for (uint w = 0; w < UNIT_A_WORDS; w++)
+                    a_fragment[w] = rows[UNIT_A_ROW(lane, w) * SLICE_PITCH + UNIT_A_K(lane, w) / 2];
                 UNROLL
                 for (uint j = 0; j < WARP_N; j++)
                     matrix_multiply(sums[i][j], a_fragment, b_fragment[j], own);
@@ -162,9 +164,9 @@ mxu_matrix(TP_TENSOR(const mxu_a_t, a), TP_TENSOR(const mxu_b_t, b), TP_EPILOGUE
         UNROLL
         for (uint j = 0; j < WARP_N; j++)
             UNROLL
-            for (uint e = 0; e < 4; e++) {
-                const uint m = m0 + warp_m + i * FRAGMENT_M + g + e / 2 * 8;
-                const uint n = n0 + warp_n + j * FRAGMENT_N + 2 * t + e % 2;
+            for (uint e = 0; e < UNIT_SUMS; e++) {
+                const uint m = m0 + warp_m + i * FRAGMENT_M + UNIT_ROW(lane, e);
+                const uint n = n0 + warp_n + j * FRAGMENT_N + UNIT_COLUMN(lane, e);
                 if (m < size_m && n < size_n)
                     tp_epilogue_1(TP_EPILOGUE_PASS, place.core, place.z, m, n, MXU_FINISH(sums[i][j][e]));
             }

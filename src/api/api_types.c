@@ -3,6 +3,7 @@
 #include "api/handles.h"
 
 #include "core/alloc.h"
+#include "device/caps.h"
 
 _Static_assert(TPUCL_MAX_RANK == TP_MAX_RANK, "the public header repeats the limit");
 
@@ -129,6 +130,6 @@ void tp_api_device_info(const char *selector, const tp_device_caps *caps, bool u
     out_info->local_memory_bytes = caps->local_memory_bytes;
     out_info->max_sub_devices = caps->max_sub_devices;
     out_info->usable = usable;
-    if (caps->matrix_unit == TP_MATRIX_UNIT_NVIDIA)
-        copy_text(out_info->matrix_unit, sizeof out_info->matrix_unit, "nvidia-mma");
+    copy_text(out_info->matrix_unit, sizeof out_info->matrix_unit,
+              tp_matrix_unit_name(caps->matrix_unit));
 }

@@ -13,6 +13,7 @@
 #define DEVICE_MAX_NUM_SUB_GROUPS 0x105C
 /* cl_nv_device_attribute_query */
 #define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+#define DEVICE_SUB_GROUP_SIZES_INTEL 0x4108
 
 typedef struct query {
     const tp_cl_api *cl;
@@ -156,14 +157,55 @@ static bool has_bf16_pairs(const tp_device_caps *caps)
     return false;
 }
 
-tp_matrix_unit tp_caps_matrix_unit(const char *vendor, const char *extensions,
-                                   uint32_t compute_capability)
+const char *tp_matrix_unit_name(tp_matrix_unit unit)
 {
+    static const char *const names[] = {
+        "",         "nvidia-mma",     "intel-dpas-16", "intel-dpas-8",
+        "amd-mfma", "amd-wmma-gfx11", "amd-wmma-gfx12"};
+    return names[unit];
+}
+
+static bool begins_with_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strncmp(text, *words, strlen(*words)) == 0) return true;
+    return false;
+}
+
+tp_matrix_unit tp_caps_matrix_unit(const tp_unit_signs *signs)
+{
+    /* AMD's drivers call a device by its instruction set. */
+    static const char *const mfma[] = {"gfx90a", "gfx94", "gfx95", NULL};
+    static const char *const gfx11[] = {"gfx11", NULL}, *const gfx12[] = {"gfx12", NULL};
+    const char *vendor = signs->vendor, *extensions = signs->extensions;
     /* bf16 came with 8.0 ("PTX ISA", mma: target requirements) */
-    if (strncmp(vendor, "NVIDIA", 6) == 0 && compute_capability >= 8 &&
+    if (strncmp(vendor, "NVIDIA", 6) == 0 && signs->compute_capability >= 8 &&
         tp_caps_has_word(extensions, "cl_nv_device_attribute_query"))
         return TP_MATRIX_UNIT_NVIDIA;
-    return TP_MATRIX_UNIT_NONE;
+    if (strncmp(vendor, "Intel", 5) == 0 &&
+        tp_caps_has_word(extensions, "cl_intel_subgroup_matrix_multiply_accumulate"))
+        /* The least size is the unit's number of columns (the extension, "Modifications"). */
+        return signs->subgroup_sizes & 8    ? TP_MATRIX_UNIT_INTEL_8
+               : signs->subgroup_sizes & 16 ? TP_MATRIX_UNIT_INTEL_16
+                                            : TP_MATRIX_UNIT_NONE;
+    if (strncmp(vendor, "Advanced Micro Devices", 22) != 0) return TP_MATRIX_UNIT_NONE;
+    if (begins_with_one_of(signs->name, mfma)) return TP_MATRIX_UNIT_MFMA;
+    if (begins_with_one_of(signs->name, gfx11)) return TP_MATRIX_UNIT_WMMA_GFX11;
+    return begins_with_one_of(signs->name, gfx12) ? TP_MATRIX_UNIT_WMMA_GFX12 : TP_MATRIX_UNIT_NONE;
+}
+
+/* The sizes that Intel's drivers let a kernel ask for. */
+static uint32_t read_subgroup_sizes(query q, const char *extensions)
+{
+    size_t sizes[16] = {0}, bytes = 0;
+    uint32_t sum = 0;
+    if (!tp_caps_has_word(extensions, "cl_intel_required_subgroup_size") ||
+        q.cl->GetDeviceInfo(q.id, DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes) !=
+            CL_SUCCESS)
+        return 0;
+    for (size_t i = 0; i < bytes / sizeof sizes[0] && i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i] && sizes[i] <= 64 && !(sizes[i] & (sizes[i] - 1))) sum |= (uint32_t)sizes[i];
+    return sum;
 }
 
 tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *platform_name,
@@ -196,8 +238,13 @@ tpucl_status tp_caps_read(const tp_cl_api *cl, cl_device_id id, const char *plat
         caps.has_subgroups = tp_caps_has_word(extensions, "cl_khr_subgroups") ||
                              tp_caps_has_word(extensions, "cl_intel_subgroups") ||
                              ask_u32(q, DEVICE_MAX_NUM_SUB_GROUPS) > 0;
-        caps.matrix_unit = tp_caps_matrix_unit(caps.vendor, extensions,
-                                               ask_u32(q, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV));
+        caps.subgroup_sizes = read_subgroup_sizes(q, extensions);
+        caps.matrix_unit = tp_caps_matrix_unit(
+            &(tp_unit_signs){.vendor = caps.vendor,
+                             .name = caps.name,
+                             .extensions = extensions,
+                             .compute_capability = ask_u32(q, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV),
+                             .subgroup_sizes = caps.subgroup_sizes});
         tp_free(extensions);
     }
     if (!caps.name[0])

@@ -20,10 +20,17 @@ const char *tp_caps_unusable(const tp_cl_api *cl, cl_device_id id, const tp_devi
  * of others. */
 bool tp_caps_has_word(const char *list, const char *name);
 
-/* `compute_capability`: NVIDIA's, its major number; 0 from other drivers. What it says is only that a kernel with
- * the unit's instruction may be tried: it is used when it has shown that it multiplies. */
-tp_matrix_unit tp_caps_matrix_unit(const char *vendor, const char *extensions,
-                                   uint32_t compute_capability);
+/* What a matrix unit is told by. */
+typedef struct tp_unit_signs {
+    const char *vendor, *name, *extensions; /* as the driver says */
+    uint32_t compute_capability;            /* NVIDIA's, its major number; 0 from other drivers */
+    uint32_t subgroup_sizes;                /* as in tp_device_caps */
+} tp_unit_signs;
+
+/* What it says is only that a kernel with the unit's instruction may be tried: it is used when it has shown that
+ * it multiplies. */
+tp_matrix_unit tp_caps_matrix_unit(const tp_unit_signs *signs);
+const char *tp_matrix_unit_name(tp_matrix_unit unit); /* "" for none */
 
 /* Reads "OpenCL 1.2 vendor text" / "OpenCL C 1.2 ..."; false when it is not of that form. */
 bool tp_caps_parse_version(const char *text, int *out_major, int *out_minor);

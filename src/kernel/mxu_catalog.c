@@ -7,16 +7,17 @@
 #include "kernel/records.h"
 
 static const tp_mxu_variant *const variants[] = {
-    &tp_mxu_variant_matrix,    &tp_mxu_variant_library, &tp_mxu_variant_outer_cores,
-    &tp_mxu_variant_outer,     &tp_mxu_variant_pairs,   &tp_mxu_variant_register,
-    &tp_mxu_variant_local,     &tp_mxu_variant_direct,  &tp_mxu_variant_grouped,
-    &tp_mxu_variant_reference,
+    &tp_mxu_variant_matrix,   &tp_mxu_variant_library,   &tp_mxu_variant_outer_cores,
+    &tp_mxu_variant_outer,    &tp_mxu_variant_pairs,     &tp_mxu_variant_register,
+    &tp_mxu_variant_subgroup, &tp_mxu_variant_local,     &tp_mxu_variant_direct,
+    &tp_mxu_variant_grouped,  &tp_mxu_variant_reference,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
 
 static const char *const variant_names[VARIANT_COUNT + 1] = {
-    "mxu_matrix", "clblast_sgemm", "mxu_outer_cores", "mxu_outer",     "mxu_pairs", "mxu_register",
-    "mxu_local",  "mxu_direct",    "mxu_grouped",     "mxu_reference", NULL,
+    "mxu_matrix", "clblast_sgemm", "mxu_outer_cores", "mxu_outer",
+    "mxu_pairs",  "mxu_register",  "mxu_subgroup",    "mxu_local",
+    "mxu_direct", "mxu_grouped",   "mxu_reference",   NULL,
 };
 
 const char *const *tp_mxu_variant_names(void)

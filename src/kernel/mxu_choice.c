@@ -32,6 +32,7 @@ static const struct {
                          KNOB(B_IS_PACKED) | KNOB(GROUPS_PER_UNIT)},
     {"mxu_local",
      KNOB(THREADS_M) | KNOB(THREADS_N) | KNOB(THREAD_M) | KNOB(THREAD_N) | KNOB(TILE_K)},
+    {"mxu_subgroup", KNOB(TILE_M) | KNOB(THREAD_N)},
     {"mxu_direct", KNOB(TILE_M)},
     {"mxu_grouped", KNOB(TILE_M)},
 };

@@ -33,7 +33,8 @@ typedef struct tp_mxu_variant {
 
 extern const tp_mxu_variant tp_mxu_variant_matrix, tp_mxu_variant_library,
     tp_mxu_variant_outer_cores, tp_mxu_variant_outer, tp_mxu_variant_pairs, tp_mxu_variant_register,
-    tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_grouped, tp_mxu_variant_reference;
+    tp_mxu_variant_subgroup, tp_mxu_variant_local, tp_mxu_variant_direct, tp_mxu_variant_grouped,
+    tp_mxu_variant_reference;
 
 #define TP_MXU_K_CHUNK 128
 #define TP_MXU_K_BLOCK 8192

@@ -14,7 +14,12 @@ typedef enum tp_device_type { TP_DEVICE_CPU, TP_DEVICE_GPU, TP_DEVICE_ACCELERATO
  * kernels/mxu/matrix_unit.clh. Fast math only. */
 typedef enum tp_matrix_unit {
     TP_MATRIX_UNIT_NONE,
-    TP_MATRIX_UNIT_NVIDIA /* mma.sync of PTX: compute capability 8.0 on */
+    TP_MATRIX_UNIT_NVIDIA,     /* mma.sync of PTX: compute capability 8.0 on */
+    TP_MATRIX_UNIT_INTEL_16,   /* DPAS by sub-groups of 16 */
+    TP_MATRIX_UNIT_INTEL_8,    /* DPAS by sub-groups of 8 */
+    TP_MATRIX_UNIT_MFMA,       /* AMD, gfx90a and gfx94x, gfx95x */
+    TP_MATRIX_UNIT_WMMA_GFX11, /* AMD */
+    TP_MATRIX_UNIT_WMMA_GFX12
 } tp_matrix_unit;
 
 typedef struct tp_device_caps {
@@ -36,10 +41,12 @@ typedef struct tp_device_caps {
     bool has_denormals;                /* CL_FP_DENORM */
     bool has_correct_divide_sqrt;      /* CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT */
     bool has_subgroups, has_fp16, has_fp64;
+    uint32_t subgroup_sizes; /* sum of the sizes (powers of two) that a kernel may require */
     /* Its kernels may use AVX512_BF16's VDPBF16PS: it is this host's processor, and that has it. */
     bool has_bf16_pairs;
     tp_matrix_unit matrix_unit;
-    uint32_t max_sub_devices; /* 0 or 1: cannot be split */
+    bool matrix_unit_is_emulated; /* by local memory: tests set it */
+    uint32_t max_sub_devices;     /* 0 or 1: cannot be split */
     double profiling_resolution_ns;
 } tp_device_caps;
 

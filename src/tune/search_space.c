@@ -21,6 +21,8 @@ static const tp_search_row rows[] = {
     {"mxu_register", TP_MXU_B_IS_PACKED, VALUES(0, 1)},
     {"mxu_register", TP_MXU_PANEL_BY_ROW, VALUES(0, 1)},
     {"mxu_direct", TP_MXU_TILE_M, VALUES(1, 2, 4, 6, 8, 12, 16)},
+    {"mxu_subgroup", TP_MXU_TILE_M, VALUES(4, 8, 16)},
+    {"mxu_subgroup", TP_MXU_THREAD_N, VALUES(1, 2, 4)},
     {"mxu_local", TP_MXU_THREAD_M, VALUES(1, 2, 4, 8)},
     {"mxu_local", TP_MXU_THREAD_N, VALUES(1, 2, 4, 8)},
     {"mxu_local", TP_MXU_TILE_K, VALUES(8, 16, 32)},

@@ -113,9 +113,31 @@ Test(mxu, each_kind_of_sum_over_cores_is_proven)
 }
 
 /* All but the instruction: fragments, edges, kinds of products, epilogues. */
+static void check_unit(tp_matrix_unit unit)
+{
+    tp_device *device = test_device_open();
+    tp_device_caps caps = *tp_device_get_caps(device);
+    caps.matrix_unit = unit;
+    caps.matrix_unit_is_emulated = true;
+    check("mxu_matrix", device, &caps, 25);
+}
+
 Test(mxu, matrix_unit_emulated)
 {
-    check("mxu_matrix", test_device_open(), NULL, 25);
+    check_unit(TP_MATRIX_UNIT_NVIDIA);
+}
+
+Test(mxu, matrix_unit_intel_emulated)
+{
+    check_unit(TP_MATRIX_UNIT_INTEL_16);
+    check_unit(TP_MATRIX_UNIT_INTEL_8);
+}
+
+Test(mxu, matrix_unit_amd_emulated)
+{
+    check_unit(TP_MATRIX_UNIT_MFMA);
+    check_unit(TP_MATRIX_UNIT_WMMA_GFX11);
+    check_unit(TP_MATRIX_UNIT_WMMA_GFX12);
 }
 
 /* A unit with one wrong sign in one lane is noticed: kernels from a folder, spoilt there. */
@@ -145,6 +167,12 @@ Test(mxu, a_wrong_matrix_unit_is_noticed)
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     cr_assert_eq(system(command), 0);
     cr_expect(wrong == 4, "%zu cases noticed it", wrong);
+}
+
+/* All but the exchange between work-items. */
+Test(mxu, subgroup_emulated)
+{
+    check("mxu_subgroup", test_device_open(), NULL, 80);
 }
 
 Test(mxu, local_tile)

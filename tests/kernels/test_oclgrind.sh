@@ -9,7 +9,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 echo "$icd" >"$work/oclgrind.icd"
 failed=0 runs=0
-for test in local_tile matrix_unit_emulated; do
+for test in local_tile subgroup_emulated matrix_unit_emulated matrix_unit_intel_emulated matrix_unit_amd_emulated; do
     for case in primes 'tile of 64 and one'; do
         OCL_ICD_VENDORS=$work OCLGRIND_DATA_RACES=1 TPUCL_VERIFY=0 TPUCL_TEST_SHORT=1 TPUCL_TEST_CASE=$case \
             "$1" --filter "mxu/$test" >"$work/out" 2>&1

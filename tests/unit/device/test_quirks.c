@@ -47,15 +47,35 @@ Test(quirks, pocl_has_one_compiler_and_basic_cannot_be_split)
                  (unsigned)(TP_QUIRK_ONE_COMPILER | TP_QUIRK_NO_SUB_DEVICES));
 }
 
+static tp_matrix_unit unit_of(const char *vendor, const char *name, const char *extensions,
+                              uint32_t capability, uint32_t subgroups)
+{
+    return tp_caps_matrix_unit(&(tp_unit_signs){vendor, name, extensions, capability, subgroups});
+}
+
 Test(quirks, matrix_units_are_told_by_vendor_and_generation)
 {
     const char *nv = "cl_khr_fp64 cl_nv_device_attribute_query cl_nv_compiler_options";
-    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 9), TP_MATRIX_UNIT_NVIDIA);
-    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 8), TP_MATRIX_UNIT_NVIDIA);
-    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", nv, 7), TP_MATRIX_UNIT_NONE);
-    cr_assert_eq(tp_caps_matrix_unit("NVIDIA Corporation", "cl_khr_fp64", 9), TP_MATRIX_UNIT_NONE);
-    cr_assert_eq(tp_caps_matrix_unit("Mesa, for NVIDIA", nv, 9), TP_MATRIX_UNIT_NONE);
-    cr_assert_eq(tp_caps_matrix_unit("Intel(R) Corporation", nv, 0), TP_MATRIX_UNIT_NONE);
+    const char *dpas = "cl_khr_fp64 cl_intel_subgroup_matrix_multiply_accumulate";
+    const char *tf32 = "cl_intel_subgroup_matrix_multiply_accumulate_tf32",
+               *arc = "Intel(R) Arc(TM)";
+    const char *intel = "Intel(R) Corporation", *amd = "Advanced Micro Devices, Inc.";
+    cr_assert_eq(unit_of("NVIDIA Corporation", "H200", nv, 9, 0), TP_MATRIX_UNIT_NVIDIA);
+    cr_assert_eq(unit_of("NVIDIA Corporation", "A100", nv, 8, 0), TP_MATRIX_UNIT_NVIDIA);
+    cr_assert_eq(unit_of("NVIDIA Corporation", "T4", nv, 7, 0), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of("NVIDIA Corporation", "H200", "cl_khr_fp64", 9, 0), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of("Mesa, for NVIDIA", "H200", nv, 9, 0), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of(intel, arc, nv, 0, 16), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of(intel, arc, tf32, 0, 16), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of(intel, arc, dpas, 0, 16 + 32), TP_MATRIX_UNIT_INTEL_16);
+    cr_assert_eq(unit_of(intel, arc, dpas, 0, 8 + 16 + 32), TP_MATRIX_UNIT_INTEL_8);
+    cr_assert_eq(unit_of(intel, arc, dpas, 0, 0), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of(amd, "gfx90a:sramecc+:xnack-", "", 0, 0), TP_MATRIX_UNIT_MFMA);
+    cr_assert_eq(unit_of(amd, "gfx942", "", 0, 0), TP_MATRIX_UNIT_MFMA);
+    cr_assert_eq(unit_of(amd, "gfx908", "", 0, 0), TP_MATRIX_UNIT_NONE);
+    cr_assert_eq(unit_of(amd, "gfx1100", "", 0, 0), TP_MATRIX_UNIT_WMMA_GFX11);
+    cr_assert_eq(unit_of(amd, "gfx1201", "", 0, 0), TP_MATRIX_UNIT_WMMA_GFX12);
+    cr_assert_eq(unit_of("Mesa", "gfx1100", "", 0, 0), TP_MATRIX_UNIT_NONE);
 }
 
 Test(caps, extension_names_are_whole_words)

@@ -57,7 +57,7 @@ Test(mxu_catalog, names_end_with_the_reference)
     int count = 0;
     while (names[count] != NULL)
         count++;
-    cr_assert(count == 10);
+    cr_assert(count == 11);
     cr_assert_str_eq(names[count - 1], "mxu_reference");
 }
 
@@ -172,6 +172,38 @@ Test(mxu_catalog, matrix_units_are_for_fast_math)
     problem.precision = TP_PRECISION_HIGH;
     create(&gpu, NULL);
     cr_assert_str_neq(plan.variant, "mxu_matrix");
+}
+
+Test(mxu_catalog, each_matrix_unit_has_its_own_work_groups)
+{
+    static const struct {
+        tp_matrix_unit unit;
+        size_t items;
+    } rows[] = {{TP_MATRIX_UNIT_INTEL_16, 64},
+                {TP_MATRIX_UNIT_INTEL_8, 32},
+                {TP_MATRIX_UNIT_MFMA, 256},
+                {TP_MATRIX_UNIT_WMMA_GFX11, 128},
+                {TP_MATRIX_UNIT_WMMA_GFX12, 128}};
+    problem.is_fast_math = true;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        gpu.matrix_unit = rows[i].unit;
+        create(&gpu, NULL);
+        cr_assert_str_eq(plan.variant, "mxu_matrix");
+        cr_assert_eq(plan.launches[0].local[0], rows[i].items);
+        cr_assert(strstr(plan.launches[0].options, "-DMATRIX_UNIT_IS_EMULATED=0") != NULL);
+    }
+}
+
+Test(mxu_catalog, subgroups_go_before_local_memory)
+{
+    gpu.subgroup_sizes = 32;
+    create(&gpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_local");
+    gpu.subgroup_sizes = 8 + 16 + 32;
+    create(&gpu, NULL);
+    cr_assert_str_eq(plan.variant, "mxu_subgroup");
+    cr_assert(strstr(plan.launches[0].options, "-DSUBGROUP=16") != NULL);
+    cr_assert(strstr(plan.launches[0].options, "-DSUBGROUP_IS_EMULATED=0") != NULL);
 }
 
 Test(mxu_catalog, gpu_stages_through_local_memory)
