@@ -196,9 +196,13 @@ tpucl_status tp_session_build_model(tp_session *session)
 /* ---- labels ---- */
 
 /* A number that is no class would train towards nothing, silently. */
-static tpucl_status check_classes(const tp_source *source, int32_t field, const char *part,
+static tpucl_status check_classes(tp_source *source, int32_t field, const char *part,
                                   int64_t classes, double ignored)
 {
+    if (source->ops) { /* as they are read */
+        source->ops->expect_classes(source, field, classes, ignored);
+        return TPUCL_OK;
+    }
     const int32_t *labels = source->arrays[field];
     const int64_t elems =
         (int64_t)(source->fields[field].bytes / sizeof *labels); /* of an example */
@@ -234,7 +238,7 @@ static tpucl_status check_label(const tp_session *session, int32_t output, const
 
 tpucl_status tp_session_check_labels(const tp_session *session)
 {
-    const tp_source *train = session->train_source, *test = session->test_source;
+    tp_source *train = session->train_source, *test = session->test_source;
     for (int32_t i = 0; i < tp_model_output_count(session->model); i++) {
         const tp_model_target *target = &session->targets[i];
         const int32_t field = label_field(session, target->label);
