@@ -36,6 +36,7 @@ tpucl_status tp_source_load_in_background(tp_source *source, tpucl_status (*run)
 tpucl_status tp_source_wait(const tp_source *source)
 {
     tp_source_loader *loader = source->loader;
+    if (source->ops && source->ops->wait) TP_TRY(source->ops->wait(source));
     if (!loader) return TPUCL_OK;
     tp_mutex_lock(&loader->mutex);
     if (loader->thread) {

@@ -42,6 +42,8 @@ typedef struct tp_source_ops {
     /* From now on labels of the field are 0 .. classes - 1 or `ignored` (NaN: nothing is), or reading fails.
      * Before other threads know the source. */
     void (*expect_classes)(tp_source *source, int32_t field, int64_t classes, double ignored);
+    tpucl_status (*wait)(
+        const tp_source *source); /* as tp_source_wait; NULL: there is nothing to wait for */
     void (*destroy)(void *state); /* accepts NULL */
 } tp_source_ops;
 
@@ -53,8 +55,8 @@ struct tp_source {
     void *arrays[TP_SOURCE_MAX_FIELDS]; /* [example_count, shape], row-major; owned */
     bool is_borrowed;                   /* arrays belong to the caller of tp_source_from_arrays */
     struct tp_source_loader *loader;    /* fills an array in the background; NULL: all is there */
-    const tp_source_ops *ops;           /* NULL: the examples are in `arrays` */
-    void *state;                        /* of ops */
+    const tp_source_ops *ops; /* NULL: the examples are in `arrays`; else some fields may be */
+    void *state;              /* of ops */
 };
 
 /* IDX files (gzip or plain): `inputs` of any rank, u8, gives field "image" (rank 3 gets a channel axis:

@@ -253,6 +253,9 @@ static void check_record_keys(const tp_config *config, tp_problems *problems)
     if (config->data.image.size.count != 0 && config->data.image.size.count != 2)
         tp_problems_add(problems, "'data.image.size' has %zu numbers, expected height and width",
                         config->data.image.size.count);
+    if (config->data.augment.crop.count != 0 && config->data.augment.crop.count != 2)
+        tp_problems_add(problems, "'data.augment.crop' has %zu numbers, expected height and width",
+                        config->data.augment.crop.count);
     if (!records) return;
     if (*config->data.preset ? has_features : !has_features)
         tp_problems_add(problems, "records are decoded by 'data.preset' or by "

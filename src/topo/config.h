@@ -32,6 +32,11 @@ typedef enum tp_config_dataset {
     TP_DATASET_NPY,
     TP_DATASET_RECORDS
 } tp_config_dataset;
+typedef enum tp_config_augment {
+    TP_CONFIG_AUGMENT_NONE,
+    TP_CONFIG_AUGMENT_HOST,
+    TP_CONFIG_AUGMENT_DEVICE
+} tp_config_augment;
 typedef enum tp_config_damage { TP_DAMAGE_STOP, TP_DAMAGE_SKIP } tp_config_damage;
 typedef enum tp_config_resize {
     TP_CONFIG_RESIZE_NONE,
@@ -179,6 +184,13 @@ typedef struct tp_config {
             int32_t resize;      /* tp_config_resize */
             bool antialias, upright;
         } image;
+        struct {
+            int32_t on;          /* tp_config_augment */
+            tp_config_ints crop; /* height, width; count 0: the image's */
+            int64_t pad;
+            int32_t flip; /* 0: none, 1: along x, 2: along y, 3: both */
+            double contrast, brightness, saturation, noise;
+        } augment;
         bool shuffle, repeat, drop_remainder;
         int64_t shuffle_buffer; /* examples; 0: the whole set */
         int64_t prefetch;       /* batches; 0: found */

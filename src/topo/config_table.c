@@ -25,6 +25,8 @@ static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
 static const char *const best_names[] = {"auto", "min", "max", NULL};
 static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", "records", NULL};
+static const char *const augment_names[] = {"none", "host", "device", NULL};
+static const char *const flip_names[] = {"none", "horizontal", "vertical", "both", NULL};
 static const char *const damage_names[] = {"stop", "skip", NULL};
 static const char *const resize_names[] = {"none", "stretch", "crop", "pad", NULL};
 
@@ -249,6 +251,28 @@ const tp_config_key tp_config_keys[] = {
     {"data.cache_bytes", TP_CONFIG_INT, FIELD(data.cache_bytes), COUNT(0, MAX_EXACT),
      .fallback = "0", .keeps_result = true,
      .meaning = "records: most bytes of decoded examples to keep for the next epochs"},
+    {"data.augment.on", TP_CONFIG_CHOICE, FIELD(data.augment.on), .choices = augment_names,
+     .fallback = "\"none\"",
+     .meaning = "where images are changed by chance in training: on host threads, or on the "
+                "device, with the "
+                "same bits; none: not at all, the middle of the image is cropped"},
+    {"data.augment.crop", TP_CONFIG_INTS, FIELD(data.augment.crop), COUNT(1, 65536),
+     .fallback = "null",
+     .meaning =
+         "height and width of a window of the image, its middle in evaluation; null: all of it"},
+    {"data.augment.pad", TP_CONFIG_INT, FIELD(data.augment.pad), COUNT(0, 65536), .fallback = "0",
+     .meaning = "rows and columns of zeros on each side of the image, for the window to lie in"},
+    {"data.augment.flip", TP_CONFIG_CHOICE, FIELD(data.augment.flip), .choices = flip_names,
+     .fallback = "\"none\"", .meaning = "mirror half of the images"},
+    {"data.augment.contrast", TP_CONFIG_DOUBLE, FIELD(data.augment.contrast), COUNT(0, 1),
+     .fallback = "0", .meaning = "c: distances from the mean times 1 - c to 1 + c"},
+    {"data.augment.brightness", TP_CONFIG_DOUBLE, FIELD(data.augment.brightness), COUNT(0, 1),
+     .fallback = "0", .meaning = "b: -b to b times 255 is added"},
+    {"data.augment.saturation", TP_CONFIG_DOUBLE, FIELD(data.augment.saturation), COUNT(0, 1),
+     .fallback = "0",
+     .meaning = "s: distances from grey times 1 - s to 1 + s; images of 3 channels"},
+    {"data.augment.noise", TP_CONFIG_DOUBLE, FIELD(data.augment.noise), COUNT(0, 1),
+     .fallback = "0", .meaning = "standard deviation of what is added to each value, of 255"},
     {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",

@@ -125,7 +125,7 @@ static tpucl_status open_cast(const tp_session *session, bool is_test, tp_source
     return tp_source_narrow_inputs(*out_source);
 }
 
-tpucl_status tp_session_open_data(tp_session *session)
+static tpucl_status open_sources(tp_session *session)
 {
     const tp_config *config = session->config;
     const bool is_given = session->train_source != NULL;
@@ -151,6 +151,14 @@ tpucl_status tp_session_open_data(tp_session *session)
     TP_TRY(open_cast(session, true, &session->test_source));
     session->test_count = session->test_source->example_count;
     return check_same_fields(session->train_source, session->test_source);
+}
+
+tpucl_status tp_session_open_data(tp_session *session)
+{
+    TP_TRY(open_sources(session));
+    TP_TRY(tp_session_augment_source(session, &session->train_source));
+    return session->test_source ? tp_session_augment_source(session, &session->test_source)
+                                : TPUCL_OK;
 }
 
 tpucl_status tp_session_open_pipeline(tp_session *session)

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include "core/array.h"
+#include "num/augment.h"
 #include "model/metric.h"
 #include "reference/reference.h"
 #include "train/session.h"
@@ -102,7 +103,11 @@ tpucl_status tp_session_open_pipeline(tp_session *session);
 /* Keeps its figures. */
 void tp_session_close_pipeline(tp_session *session);
 tpucl_status tp_session_open_data(tp_session *session);
-/* session_records.c */
+/* session_records.c; the window's sides are 0 where it is the image. */
+tp_augment tp_session_augment(const tp_config *config);
+bool tp_session_augments_on_device(const tp_session *session);
+/* Changes the images on the host, or crops them, as the configuration says. */
+tpucl_status tp_session_augment_source(const tp_session *session, tp_source **inout_source);
 tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
                                      tp_source **out_source);
 /* session_model.c; the labels are checked against the model's outputs and their losses. */

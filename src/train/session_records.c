@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the records that a configuration names. */
+ * Opens the records that a configuration names; what becomes of images on their way. */
 #include "core/file.h"
 #include "data/record_shards.h"
+#include "data/source_augment.h"
 #include "data/source_records.h"
 #include "train/session_internal.h"
 
@@ -79,4 +80,38 @@ tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
     TP_TRY(choose_fields(session, &options));
     if (is_test) take_size(session->train_source, &options);
     return tp_source_open_records(&options, out_source);
+}
+
+/* ---- augmentation ---- */
+
+tp_augment tp_session_augment(const tp_config *config)
+{
+    const tp_config_ints *crop = &config->data.augment.crop;
+    return (tp_augment){.height = crop->count ? (int32_t)crop->items[0] : 0,
+                        .width = crop->count ? (int32_t)crop->items[1] : 0,
+                        .pad = (int32_t)config->data.augment.pad,
+                        .flips_x = (config->data.augment.flip & 1) != 0,
+                        .flips_y = (config->data.augment.flip & 2) != 0,
+                        .contrast = config->data.augment.contrast,
+                        .brightness = config->data.augment.brightness,
+                        .saturation = config->data.augment.saturation,
+                        .noise = config->data.augment.noise};
+}
+
+bool tp_session_augments_on_device(const tp_session *session)
+{
+    return session->config->data.augment.on == TP_CONFIG_AUGMENT_DEVICE;
+}
+
+tpucl_status tp_session_augment_source(const tp_session *session, tp_source **inout_source)
+{
+    const tp_config *config = session->config;
+    const bool is_random = config->data.augment.on == TP_CONFIG_AUGMENT_HOST;
+    if (tp_session_augments_on_device(session) || (!is_random && !config->data.augment.crop.count))
+        return TPUCL_OK;
+    const tp_source_augment_options options = {.augment = tp_session_augment(config),
+                                               .is_random = is_random,
+                                               .seed = (uint64_t)config->seed,
+                                               .per_core_batch = config->per_core_batch};
+    return tp_source_augment(*inout_source, &options, inout_source);
 }

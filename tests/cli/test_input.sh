@@ -56,6 +56,25 @@ run train records.json --set 'data.image={"size":[20,12],"resize":"none"}'
 expect_code 2
 expect_in err 'data/train-0000' 'data.image.resize'
 
+# augmentation on the host and on the device gives the same bits, from arrays and from records; windows of one size are
+# the same model, and without randomness it is another training
+for config in arrays records; do
+    for on in none host device; do
+        run train $config.json --json augmented.json --set \
+            'data.augment={"on":"'$on'","crop":[24,22],"pad":2,"flip":"both","contrast":0.4,"brightness":0.2,"noise":0.05}'
+        expect_code 0
+        echo "$on $(digest augmented.json)"
+    done
+done | sort -u >digests
+[[ $(wc -l <digests) == 3 ]] || fail 'augmentation depends on where the data come from'
+[[ $(cut -d' ' -f2 digests | sort -u | wc -l) == 2 ]] || fail 'host and device do not augment alike'
+run train records.json --set 'data.augment={"on":"device","crop":[29,28]}'
+expect_code 2
+expect_in err 'no window of 28 x 29'
+run train records.json --set 'data.augment={"on":"host","crop":[29]}'
+expect_code 2
+expect_in err 'height and width'
+
 # through a link of 500 MB/s nothing that small waits long; the result is the same
 run train records.json --set data.enforce_link=true --json linked.json
 expect_code 0
