@@ -115,7 +115,7 @@ static void write_startup(tp_json_writer *writer, const tp_session *session)
     tp_json_end_object(writer);
 }
 
-static void write_input(tp_json_writer *writer, const tp_session *session)
+static void write_input(tp_json_writer *writer, tp_session *session)
 {
     const tp_pipeline_stats *stats = tp_session_input_stats(session);
     tp_json_key(writer, "input");

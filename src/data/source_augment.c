@@ -5,7 +5,7 @@
 #include <string.h>
 #include "core/alloc.h"
 
-enum { MAX_PIXELS = 1 << 23 }; /* sums of bytes stay below 2^31 */
+enum { MAX_VALUES = 1 << 23 }; /* sums of bytes stay below 2^31 */
 
 typedef struct augment_source {
     tp_source *inner;
@@ -40,7 +40,7 @@ static tpucl_status open_worker(const tp_source *source, void **out_worker)
     if (!w) return TPUCL_OUT_OF_MEMORY;
     w->inner = s->inner;
     w->image = tp_alloc(field->bytes);
-    w->scratch = tp_alloc_array(2 * (size_t)s->options.augment.width * (size_t)field->shape.dims[2],
+    w->scratch = tp_alloc_array((size_t)s->options.augment.width * (size_t)field->shape.dims[2],
                                 sizeof *w->scratch);
     tpucl_status status = w->image && w->scratch ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
     if (status == TPUCL_OK && s->inner->ops)
@@ -136,12 +136,12 @@ tpucl_status tp_source_find_image(const tp_source *source, const tp_augment *aug
         const int64_t *dims = field->shape.dims;
         if (field->dtype != TP_U8 || field->shape.rank != 3 || dims[2] > 4) continue;
         *out_field = f;
-        if (augment->height > dims[0] || augment->width > dims[1] || dims[0] * dims[1] > MAX_PIXELS)
+        if (augment->height > dims[0] || augment->width > dims[1] || field->bytes > MAX_VALUES)
             return TP_FAIL(TPUCL_INVALID_CONFIG,
                            "data.augment: images of %lld x %lld have no window of %d x %d, or more "
-                           "than %d pixels",
+                           "than %d values",
                            (long long)dims[1], (long long)dims[0], augment->width, augment->height,
-                           MAX_PIXELS);
+                           MAX_VALUES);
         return TPUCL_OK;
     }
     return TP_FAIL(TPUCL_INVALID_CONFIG,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Augmentation on the device: one gather for the window, a select for each flip, then element-wise work that joins
- * whatever reads it. */
+ * Augmentation on the device: one gather for window and flips, then element-wise work that joins whatever reads it. */
 #include "model/augment.h"
 
 typedef struct builder {
@@ -29,37 +28,57 @@ static tp_node_id draw(const builder *b, int which, double factor, double offset
 
 /* ---- places ---- */
 
-/* s32 [batch, 1] */
+/* s32 [batch]: where the window begins along an axis. */
 static tp_node_id draw_start(const builder *b, int which, int axis)
 {
     const int64_t pad = b->augment->pad,
                   places = b->in.dims[axis] + 2 * pad - b->out.dims[axis] + 1;
-    const tp_shape column = {.rank = 2, .dims = {b->in.dims[0], 1}};
     const tp_node_id u = tp_op_uniform(b->graph, TP_F32, each(b), TP_AUGMENT_STREAM + which);
     const tp_node_id at = tp_op_floor(b->graph, tp_op_multiply_scalar(b->graph, u, (double)places));
     const tp_node_id last = tp_op_scalar(b->graph, TP_F32, (double)(places - 1));
     const tp_node_id start = tp_op_convert(b->graph, tp_op_minimum(b->graph, at, last), TP_S32);
-    return tp_op_reshape(b->graph, tp_op_add_scalar(b->graph, start, (double)-pad), column);
+    return tp_op_add_scalar(b->graph, start, (double)-pad);
 }
 
-/* Places outside of the image read as zero. */
-static tp_node_id crop(const builder *b, tp_node_id images)
+/* s32 [batch, height, width, 1]: the row or column of the image that each pixel is. */
+static tp_node_id coordinates(const builder *b, int start, int flip, bool flips, int axis)
+{
+    const tp_shape plane = {.rank = 4, .dims = {b->in.dims[0], b->out.dims[1], b->out.dims[2], 1}};
+    tp_graph *graph = b->graph;
+    const tp_shape whole = {.rank = 4, .dims = {b->in.dims[0], 1, 1, 1}};
+    tp_node_id index = tp_op_iota(graph, TP_S32, plane, axis);
+    if (flips) {
+        const tp_node_id turned = tp_op_subtract(
+            graph, tp_op_scalar(graph, TP_S32, (double)(b->out.dims[axis] - 1)), index);
+        const tp_node_id is_turned = tp_op_bernoulli(graph, each(b), 0.5, TP_AUGMENT_STREAM + flip);
+        const tp_node_id wide =
+            tp_op_broadcast_to(graph, tp_op_reshape(graph, is_turned, whole), plane);
+        index = tp_op_select(graph, wide, turned, index);
+    }
+    return tp_op_add(graph, index, tp_op_reshape(graph, draw_start(b, start, axis), whole));
+}
+
+/* One gather for all: an axis that runs backwards would keep what follows from running along rows. Places outside of the
+ * image read as zero. */
+static tp_node_id place(const builder *b, tp_node_id images)
 {
     const tp_augment *a = b->augment;
-    const tp_index_dims dims = {.window = {1, 2, 3},
-                                .window_count = 3,
+    const tp_index_dims dims = {.window = {3},
+                                .window_count = 1,
+                                .collapsed = {1, 2},
+                                .collapsed_count = 2,
                                 .batch = {0},
                                 .index_batch = {0},
                                 .batch_count = 1,
                                 .map = {1, 2},
                                 .map_count = 2,
-                                .vector_dim = 1};
-    const int64_t slices[] = {1, b->out.dims[1], b->out.dims[2], b->out.dims[3]};
-    if (!a->pad && b->in.dims[1] == b->out.dims[1] && b->in.dims[2] == b->out.dims[2])
+                                .vector_dim = 3};
+    const int64_t slices[] = {1, 1, 1, b->out.dims[3]};
+    if (!a->pad && !a->flips_x && !a->flips_y && tp_shape_equal(&b->in, &b->out))
         return images; /* there is but one place */
-    const tp_node_id starts[] = {draw_start(b, TP_AUGMENT_TOP, 1),
-                                 draw_start(b, TP_AUGMENT_LEFT, 2)};
-    return tp_op_gather(b->graph, images, tp_op_concatenate(b->graph, starts, 2, 1), &dims, slices,
+    const tp_node_id at[] = {coordinates(b, TP_AUGMENT_TOP, TP_AUGMENT_FLIP_Y, a->flips_y, 1),
+                             coordinates(b, TP_AUGMENT_LEFT, TP_AUGMENT_FLIP_X, a->flips_x, 2)};
+    return tp_op_gather(b->graph, images, tp_op_concatenate(b->graph, at, 2, 3), &dims, slices,
                         "zero");
 }
 
@@ -74,28 +93,17 @@ static tp_node_id middle(const builder *b, tp_node_id images)
     return tp_op_slice(b->graph, images, start, limit, NULL);
 }
 
-static tp_node_id flip(const builder *b, tp_node_id images, int which, int64_t axis)
-{
-    static const int64_t batch_axis[] = {0};
-    const tp_node_id flips = tp_op_bernoulli(b->graph, each(b), 0.5, TP_AUGMENT_STREAM + which);
-    const tp_node_id wide = tp_op_broadcast_in_dim(b->graph, flips, b->out, batch_axis);
-    return tp_op_select(b->graph, wide, tp_op_reverse(b->graph, images, &axis, 1), images);
-}
-
 /* ---- values ---- */
 
 static tp_node_id contrast(const builder *b, tp_node_id bytes, tp_node_id x)
 {
-    static const int64_t positions[] = {1, 2};
+    static const int64_t all[] = {1, 2, 3};
     const double range = b->augment->contrast;
-    const double pixels = (double)(b->out.dims[1] * b->out.dims[2]);
+    const double values = (double)(b->out.dims[1] * b->out.dims[2] * b->out.dims[3]);
     tp_graph *graph = b->graph;
-    const tp_shape channels = {.rank = 4, .dims = {b->in.dims[0], 1, 1, b->out.dims[3]}};
-    const tp_node_id sum =
-        tp_op_reduce(graph, tp_op_convert(graph, bytes, TP_S32), "add", positions, 2);
-    const tp_node_id mean = tp_op_reshape(
-        graph, tp_op_multiply_scalar(graph, tp_op_convert(graph, sum, TP_F32), 1.0 / pixels),
-        channels);
+    const tp_node_id sum = tp_op_reduce(graph, tp_op_convert(graph, bytes, TP_S32), "add", all, 3);
+    const tp_node_id mean =
+        thin(b, tp_op_multiply_scalar(graph, tp_op_convert(graph, sum, TP_F32), 1.0 / values));
     const tp_node_id factor = thin(b, draw(b, TP_AUGMENT_CONTRAST, 2 * range, 1 - range));
     const tp_node_id scaled = tp_op_multiply(graph, tp_op_subtract(graph, x, mean), factor);
     return tp_op_add(graph, scaled, mean);
@@ -128,12 +136,12 @@ static tp_node_id colours(const builder *b, tp_node_id bytes)
         x = tp_op_add(
             graph, x,
             thin(b, draw(b, TP_AUGMENT_BRIGHTNESS, 510 * a->brightness, -255 * a->brightness)));
-    if (a->saturation > 0 && b->out.dims[3] == 3) x = saturation(b, x);
     if (a->noise > 0) {
         const tp_node_id normal =
             tp_op_normal(graph, TP_F32, b->out, TP_AUGMENT_STREAM + TP_AUGMENT_NOISE);
         x = tp_op_add(graph, x, tp_op_multiply_scalar(graph, normal, 255 * a->noise));
     }
+    if (a->saturation > 0 && b->out.dims[3] == 3) x = saturation(b, x);
     x = tp_op_maximum(graph, x, tp_op_scalar(graph, TP_F32, 0));
     x = tp_op_minimum(graph, x, tp_op_scalar(graph, TP_F32, 255));
     return tp_op_floor(graph, tp_op_add_scalar(graph, x, 0.5));
@@ -147,8 +155,6 @@ tp_node_id tp_augment_build(tp_graph *graph, const tp_augment *augment, tp_node_
     b.out.dims[1] = augment->height;
     b.out.dims[2] = augment->width;
     if (!is_training) return middle(&b, images);
-    tp_node_id x = crop(&b, images);
-    if (augment->flips_x) x = flip(&b, x, TP_AUGMENT_FLIP_X, 2);
-    if (augment->flips_y) x = flip(&b, x, TP_AUGMENT_FLIP_Y, 1);
+    const tp_node_id x = place(&b, images);
     return tp_augment_colours(augment) ? colours(&b, x) : x;
 }

@@ -6,14 +6,12 @@
 #include <string.h>
 #include "num/philox.h"
 
-enum { MAX_CHANNELS = 4 };
-
 /* What was drawn for one image. */
 typedef struct drawn {
     int32_t top, left; /* of the window in the image; negative in the padding */
     bool flip_x, flip_y;
     float contrast, brightness, saturation;
-    float mean[MAX_CHANNELS];
+    float mean;
     tp_random_stream noise;
 } drawn;
 
@@ -90,14 +88,12 @@ static void mirror_row(uint8_t *row, int32_t width, int32_t channels)
 
 /* ---- values ---- */
 
-static void find_mean(const uint8_t *image, size_t pixels, int32_t channels, float *out_mean)
+static float find_mean(const uint8_t *image, size_t values)
 {
-    int32_t sums[MAX_CHANNELS] = {0};
-    for (size_t i = 0; i < pixels; i++)
-        for (int32_t c = 0; c < channels; c++)
-            sums[c] += image[i * (size_t)channels + (size_t)c];
-    for (int32_t c = 0; c < channels; c++)
-        out_mean[c] = (float)sums[c] * (float)(1.0 / (double)pixels);
+    int32_t sum = 0;
+    for (size_t i = 0; i < values; i++)
+        sum += image[i];
+    return (float)sum * (float)(1.0 / (double)values);
 }
 
 static void saturate(float *x, int32_t width, float factor)
@@ -131,18 +127,14 @@ static void change_row(const tp_augment *augment, const drawn *d, int64_t first,
     const int32_t count = augment->width * channels;
     for (int32_t i = 0; i < count; i++)
         x[i] = (float)row[i];
-    if (augment->contrast > 0) {
-        float *mean = x + count; /* of every value: a loop that vectorises */
+    if (augment->contrast > 0)
         for (int32_t i = 0; i < count; i++)
-            mean[i] = d->mean[i % channels];
-        for (int32_t i = 0; i < count; i++)
-            x[i] = (x[i] - mean[i]) * d->contrast + mean[i];
-    }
+            x[i] = (x[i] - d->mean) * d->contrast + d->mean;
     if (augment->brightness > 0)
         for (int32_t i = 0; i < count; i++)
             x[i] = x[i] + d->brightness;
-    if (augment->saturation > 0 && channels == 3) saturate(x, augment->width, d->saturation);
     if (augment->noise > 0) add_noise(x, count, first, d->noise, (float)(255 * augment->noise));
+    if (augment->saturation > 0 && channels == 3) saturate(x, augment->width, d->saturation);
     for (int32_t i = 0; i < count; i++) {
         const float above = x[i] > 0 ? x[i] : 0;
         row[i] = (uint8_t)((above < 255 ? above : 255) + 0.5f);
@@ -162,7 +154,7 @@ void tp_augment_apply(const tp_augment *augment, const tp_augment_place *place,
         if (d.flip_x) mirror_row(row, augment->width, channels);
     }
     if (!place || !tp_augment_colours(augment)) return;
-    find_mean(out, (size_t)augment->height * (size_t)augment->width, channels, d.mean);
+    d.mean = find_mean(out, (size_t)augment->height * row_bytes);
     const int64_t rows = (int64_t)place->row * augment->height;
     for (int32_t y = 0; y < augment->height; y++)
         change_row(augment, &d, (rows + y) * (int64_t)row_bytes, channels, scratch,

@@ -5,14 +5,14 @@
  *   crop         a window of the image with `pad` rows and columns of zeros around it; its top is
  *                floor(u * places) - pad of the H + 2 pad - height + 1 places, its left likewise
  *   flip         along x, along y, each with probability 1/2
- *   contrast     x = (x - mean) f + mean, mean of the window's channel; f = 2 c u + (1 - c)
+ *   contrast     x = (x - mean) f + mean, mean of all the window's values; f = 2 c u + (1 - c)
  *   brightness   x = x + (510 b u - 255 b)
+ *   noise        x = x + 255 n * normal, another one for every value
  *   saturation   x = grey + (x - grey) s, s = 2 c u + (1 - c), grey = (0.299 r + 0.587 g) + 0.114 b (ITU-R BT.601);
  *                for 3 channels
- *   noise        x = x + 255 n * normal, another one for every value
  *
  * Of these steps only those that are asked for are done, in this order, in f32, every operation rounded, the constants of
- * u rounded once; the mean is the exact sum times the rounded 1 / (height width). At the end x is brought into 0 to 255
+ * u rounded once; the mean is the exact sum times the rounded 1 / (height width channels). At the end x is brought into 0 to 255
  * and becomes floor(x + 0.5). u is one draw of Philox for each example and step: op TP_AUGMENT_STREAM + which, the
  * example's row on its core as element (num/philox.h). Without randomness the window is the middle of the image and
  * nothing else happens. */
@@ -31,8 +31,8 @@ enum {
     TP_AUGMENT_FLIP_Y,
     TP_AUGMENT_CONTRAST,
     TP_AUGMENT_BRIGHTNESS,
-    TP_AUGMENT_SATURATION,
-    TP_AUGMENT_NOISE
+    TP_AUGMENT_NOISE,
+    TP_AUGMENT_SATURATION
 };
 
 typedef struct tp_augment {
@@ -55,7 +55,8 @@ static inline bool tp_augment_colours(const tp_augment *augment)
            augment->noise > 0;
 }
 
-/* `place` NULL: without randomness. `scratch` holds 2 * width * channels floats. */
+/* `place` NULL: without randomness. `scratch` holds width * channels floats.
+ * The window has at most 2^23 values, so that their sum stays exact. */
 void tp_augment_apply(const tp_augment *augment, const tp_augment_place *place,
                       const uint8_t *image, int32_t height, int32_t width, int32_t channels,
                       float *scratch, uint8_t *out);

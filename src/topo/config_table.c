@@ -265,7 +265,7 @@ const tp_config_key tp_config_keys[] = {
     {"data.augment.flip", TP_CONFIG_CHOICE, FIELD(data.augment.flip), .choices = flip_names,
      .fallback = "\"none\"", .meaning = "mirror half of the images"},
     {"data.augment.contrast", TP_CONFIG_DOUBLE, FIELD(data.augment.contrast), COUNT(0, 1),
-     .fallback = "0", .meaning = "c: distances from the mean times 1 - c to 1 + c"},
+     .fallback = "0", .meaning = "c: distances from the image's mean times 1 - c to 1 + c"},
     {"data.augment.brightness", TP_CONFIG_DOUBLE, FIELD(data.augment.brightness), COUNT(0, 1),
      .fallback = "0", .meaning = "b: -b to b times 255 is added"},
     {"data.augment.saturation", TP_CONFIG_DOUBLE, FIELD(data.augment.saturation), COUNT(0, 1),

@@ -202,8 +202,9 @@ const tp_breakdown *tp_session_breakdown(const tp_session *session)
     return &session->breakdown;
 }
 
-const tp_pipeline_stats *tp_session_input_stats(const tp_session *session)
+const tp_pipeline_stats *tp_session_input_stats(tp_session *session)
 {
+    if (session->pipeline) tp_pipeline_get_stats(session->pipeline, &session->input_stats);
     return &session->input_stats;
 }
 
