@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the library needs (threads, zlib, cJSON, the OpenCL loader) and what it can use (CLBlast, OpenBLAS,
-# libzip, libhdf5, libspng).
-# libzip, libcurl, libhdf5).
+# libzip, libcurl, libhdf5, libspng, TurboJPEG).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -41,6 +40,11 @@ if(TPUCL_WITH_SPNG)
     pkg_check_modules(SPNG IMPORTED_TARGET spng)
     set(TPUCL_HAVE_SPNG ${SPNG_FOUND})
 endif()
+set(TPUCL_HAVE_TURBOJPEG OFF)
+if(TPUCL_WITH_TURBOJPEG)
+    pkg_check_modules(TURBOJPEG IMPORTED_TARGET libturbojpeg)
+    set(TPUCL_HAVE_TURBOJPEG ${TURBOJPEG_FOUND})
+endif()
 
 # Optional libraries that the library is linked with, for all targets made of its objects.
 set(TPUCL_OPTIONAL_LIBRARIES)
@@ -58,4 +62,7 @@ if(TPUCL_HAVE_HDF5)
 endif()
 if(TPUCL_HAVE_SPNG)
     list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::SPNG)
+endif()
+if(TPUCL_HAVE_TURBOJPEG)
+    list(APPEND TPUCL_OPTIONAL_LIBRARIES PkgConfig::TURBOJPEG)
 endif()

@@ -105,7 +105,7 @@ tpucl_status tpucl_dataset_open(const tpucl_dataset_options *options, tpucl_data
         .shuffle_buffer = all.shuffle_buffer,
         .seed = (uint64_t)all.seed,
         .epochs = all.repeat ? 0 : 1,
-        .prefetch = all.prefetch,
+        .prefetch = all.prefetch ? all.prefetch : 2,
     };
     tpucl_status status;
     TP_TRY_GOTO(status, open_source(&all, &dataset->source), failed);

@@ -115,6 +115,22 @@ static void write_startup(tp_json_writer *writer, const tp_session *session)
     tp_json_end_object(writer);
 }
 
+static void write_input(tp_json_writer *writer, tp_session *session)
+{
+    const tp_pipeline_stats *stats = tp_session_input_stats(session);
+    tp_json_key(writer, "input");
+    tp_json_begin_object(writer);
+    tp_json_put_int(writer, "threads", stats->threads);
+    tp_json_put_int(writer, "prefetch", stats->prefetch);
+    tp_json_put_bool(writer, "auto", stats->is_auto);
+    tp_json_put_double(writer, "seconds", stats->seconds);
+    tp_json_put_double(writer, "waited", stats->waited);
+    tp_json_put_double(writer, "waited_link", stats->waited_link);
+    tp_json_put_double(writer, "read_seconds", stats->read_seconds);
+    tp_json_put_int(writer, "left_out", stats->missing);
+    tp_json_end_object(writer);
+}
+
 tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
 {
     TP_API_NEED(run);
@@ -134,6 +150,7 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     tp_json_put_double(&writer, "first_step_seconds", result->first_step_seconds);
     tp_json_put_double(&writer, "build_seconds", result->build_seconds);
     write_startup(&writer, run->session);
+    write_input(&writer, run->session);
     tp_json_key(&writer, "memory");
     tp_json_begin_object(&writer);
     tp_json_key(&writer, "peak_core_bytes");

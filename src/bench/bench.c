@@ -19,6 +19,7 @@ static const struct {
     {"roofline", tp_bench_roofline, true}, {"gemm", tp_bench_gemm, true},
     {"conv", tp_bench_conv, false},        {"vpu", tp_bench_vpu, false},
     {"train", tp_bench_train, true},       {"growth", tp_bench_growth, false},
+    {"input", tp_bench_input, false},
 };
 enum { SUITE_COUNT = sizeof suites / sizeof *suites };
 

@@ -49,5 +49,6 @@ tpucl_status tp_bench_conv(tp_bench *bench);
 tpucl_status tp_bench_vpu(tp_bench *bench);
 tpucl_status tp_bench_train(tp_bench *bench);
 tpucl_status tp_bench_growth(tp_bench *bench);
+tpucl_status tp_bench_input(tp_bench *bench);
 
 #endif

@@ -36,6 +36,7 @@ tpucl_status tp_source_load_in_background(tp_source *source, tpucl_status (*run)
 tpucl_status tp_source_wait(const tp_source *source)
 {
     tp_source_loader *loader = source->loader;
+    if (source->ops && source->ops->wait) TP_TRY(source->ops->wait(source));
     if (!loader) return TPUCL_OK;
     tp_mutex_lock(&loader->mutex);
     if (loader->thread) {
@@ -56,6 +57,11 @@ tpucl_status tp_source_narrow_inputs(tp_source *source)
     for (int32_t i = 0; i < source->field_count - source->label_count; i++) {
         tp_field *field = &source->fields[i];
         if (field->dtype != TP_F32) continue;
+        if (source->ops)
+            return TP_FAIL(TPUCL_UNSUPPORTED,
+                           "'%s' is read as float32: inputs are rounded to bfloat16 for data sets "
+                           "in memory only",
+                           field->name);
         const int64_t count = source->example_count * tp_shape_elems(&field->shape);
         const float *wide = source->arrays[i];
         tp_bf16 *narrow = TP_NEW_ARRAY(tp_bf16, (size_t)count);
@@ -86,6 +92,7 @@ void tp_source_destroy(tp_source *source)
 {
     if (!source) return;
     destroy_loader(source);
+    if (source->ops) source->ops->destroy(source->state);
     for (int32_t i = 0; i < source->field_count; i++) {
         tp_free((char *)source->fields[i].name);
         if (!source->is_borrowed) tp_free(source->arrays[i]);

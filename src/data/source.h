@@ -21,7 +21,33 @@ typedef struct tp_field {
     uint64_t bytes; /* of one example */
 } tp_field;
 
-typedef struct tp_source {
+/* Where an example is wanted: what its random numbers are drawn by. */
+typedef struct tp_source_place {
+    int64_t example;
+    int64_t row;   /* in the global batch */
+    uint32_t step; /* batches before this one since the training began */
+    bool is_training;
+} tp_source_place;
+
+typedef struct tp_source tp_source;
+
+/* A source that reads examples one by one, instead of having all of them in `arrays`. */
+typedef struct tp_source_ops {
+    /* What a thread needs to read: one each, any number of them. Closing accepts NULL. */
+    tpucl_status (*open_worker)(const tp_source *source, void **out_worker);
+    void (*close_worker)(void *worker);
+    /* An example's fields to out[field]. *out_is_there false: it is damaged, and is to be left out. */
+    tpucl_status (*read)(const tp_source *source, void *worker, const tp_source_place *place,
+                         void *const *out, bool *out_is_there);
+    /* From now on labels of the field are 0 .. classes - 1 or `ignored` (NaN: nothing is), or reading fails.
+     * Before other threads know the source. */
+    void (*expect_classes)(tp_source *source, int32_t field, int64_t classes, double ignored);
+    tpucl_status (*wait)(
+        const tp_source *source); /* as tp_source_wait; NULL: there is nothing to wait for */
+    void (*destroy)(void *state); /* accepts NULL */
+} tp_source_ops;
+
+struct tp_source {
     tp_field fields[TP_SOURCE_MAX_FIELDS];
     int32_t field_count;
     int32_t label_count; /* the last fields are labels, the others inputs */
@@ -29,7 +55,9 @@ typedef struct tp_source {
     void *arrays[TP_SOURCE_MAX_FIELDS]; /* [example_count, shape], row-major; owned */
     bool is_borrowed;                   /* arrays belong to the caller of tp_source_from_arrays */
     struct tp_source_loader *loader;    /* fills an array in the background; NULL: all is there */
-} tp_source;
+    const tp_source_ops *ops; /* NULL: the examples are in `arrays`; else some fields may be */
+    void *state;              /* of ops */
+};
 
 /* IDX files (gzip or plain): `inputs` of any rank, u8, gives field "image" (rank 3 gets a channel axis:
  * [28,28] -> [28,28,1]); `labels` of rank 1, u8, gives "label" s32 []. Counts must be equal.

@@ -47,4 +47,44 @@ tpucl_status tp_png_encode(const uint8_t *pixels, int32_t width, int32_t height,
 tpucl_status tp_png_decode(const void *bytes, size_t length, const char *name, int32_t channels,
                            tp_image *out_image) TPUCL_MUST_CHECK;
 
+/* ---- JPEG (ITU-T T.81), by TurboJPEG ---- */
+/* TPUCL_UNSUPPORTED in a build without it. */
+
+typedef struct tp_jpeg_decoder tp_jpeg_decoder; /* thread-compatible: one for each thread */
+
+tpucl_status tp_jpeg_decoder_create(tp_jpeg_decoder **out_decoder) TPUCL_MUST_CHECK;
+/* Accepts NULL. */
+void tp_jpeg_decoder_destroy(tp_jpeg_decoder *decoder);
+
+/* `channels` as for PNG. out_image->pixels are the decoder's, until its next call. Decodes as libjpeg-turbo's djpeg
+ * does (slow integer DCT, smooth upsampling); grey of YCbCr is its Y, CMYK becomes RGB by C * K / 255 of Adobe's
+ * inverted samples. Whatever the library warns of is TPUCL_CORRUPT_DATA, but bytes between segments. No file makes it
+ * ask for more than a kilopixel for each of its bytes. */
+tpucl_status tp_jpeg_decode(tp_jpeg_decoder *decoder, const void *bytes, size_t length,
+                            const char *name, int32_t channels,
+                            tp_image *out_image) TPUCL_MUST_CHECK;
+
+/* 1 channel or 3; quality 1 to 100; colour in 4:2:0, or 4:4:4 when is_fine. Appended to `to`. */
+tpucl_status tp_jpeg_encode(const uint8_t *pixels, int32_t width, int32_t height, int32_t channels,
+                            int quality, bool is_fine, tp_str_builder *to) TPUCL_MUST_CHECK;
+
+/* ---- either ---- */
+
+typedef struct tp_image_decoder tp_image_decoder; /* thread-compatible */
+
+tpucl_status tp_image_decoder_create(tp_image_decoder **out_decoder) TPUCL_MUST_CHECK;
+/* Accepts NULL. */
+void tp_image_decoder_destroy(tp_image_decoder *decoder);
+/* Whatever the bytes are. With `is_upright` the image is turned as its EXIF data say. out_image->pixels are the
+ * decoder's, until its next call. */
+tpucl_status tp_image_decode(tp_image_decoder *decoder, const void *bytes, size_t length,
+                             const char *name, int32_t channels, bool is_upright,
+                             tp_image *out_image) TPUCL_MUST_CHECK;
+
+/* How a JPEG file's EXIF data say that it is to be turned: 1 (as it is) to 8 (CIPA DC-008, tag 0x0112); 1 when it says
+ * nothing that can be read. */
+int tp_image_orientation(const void *bytes, size_t length);
+/* Turns `from` so that orientation `orientation` is upright; sides are swapped from 5 on. `to` has as many bytes. */
+void tp_image_turn(const tp_image *from, int orientation, uint8_t *to);
+
 #endif

@@ -65,6 +65,7 @@
 #include "core/json.h"
 #include "core/status.h"
 #include "graph/graph.h"
+#include "num/augment.h"
 #include "num/mxu.h"
 #include "optim/cross_shard.h"
 #include "optim/optimizer.h"
@@ -129,6 +130,10 @@ typedef struct tp_model_input {
     double scale, offset;
     bool is_integer;  /* the layers see s32 */
     const char *name; /* of the graphs' input; copied. NULL: "image" */
+    /* The host feeds u8 `fed`, of which `shape` is what tp_augment_build makes. */
+    bool is_augmented;
+    tp_augment augment;
+    tp_shape fed;
 } tp_model_input;
 
 enum { TP_MODEL_MAX_INPUTS = 64 };

@@ -3,6 +3,8 @@
  */
 #include "model/model_forward.h"
 
+#include "model/augment.h"
+
 tp_shape tp_model_batched(int64_t batch, const tp_shape *example)
 {
     tp_shape shape = {.rank = example->rank + 1, .dims = {batch}};
@@ -18,8 +20,9 @@ void tp_model_add_inputs(tp_graph *graph, const tp_model *model, int64_t batch,
 {
     for (int32_t i = 0; i < model->input_count; i++) {
         const tp_model_input *input = &model->inputs[i];
-        out_inputs[i] = tp_graph_add_input(graph, input->name, input->dtype,
-                                           tp_model_batched(batch, &input->shape));
+        const tp_shape *shape = input->is_augmented ? &input->fed : &input->shape;
+        out_inputs[i] =
+            tp_graph_add_input(graph, input->name, input->dtype, tp_model_batched(batch, shape));
     }
 }
 
@@ -34,9 +37,11 @@ tp_node_id tp_model_clear_padding(tp_graph *graph, tp_node_id x, tp_node_id weig
                         tp_op_scalar(graph, dtype, 0));
 }
 
-/* Converted and scaled: f32 or s32 [batch, example...] */
-static tp_node_id scale_input(tp_graph *graph, const tp_model_input *input, tp_node_id fed)
+/* Augmented, converted and scaled: f32 or s32 [batch, example...] */
+static tp_node_id scale_input(tp_graph *graph, const tp_model_input *input, tp_node_id fed,
+                              bool is_training)
 {
+    if (input->is_augmented) fed = tp_augment_build(graph, &input->augment, fed, is_training);
     if (input->is_integer) return tp_op_convert(graph, fed, TP_S32);
     tp_node_id x = tp_op_convert(graph, fed, TP_F32);
     if (input->scale != 1.0) x = tp_op_multiply_scalar(graph, x, input->scale);
@@ -161,7 +166,7 @@ tpucl_status tp_model_add_forward(tp_graph *graph, const tp_model *model, int64_
     state.masks = state.nodes + values;
     state.logits = state.masks + values;
     for (int32_t i = 0; i < model->input_count; i++) {
-        state.nodes[i] = scale_input(graph, &model->inputs[i], inputs[i]);
+        state.nodes[i] = scale_input(graph, &model->inputs[i], inputs[i], cores > 0);
         state.masks[i] = state.logits[i] = TP_NO_NODE;
     }
     tp_layer_context context = {.graph = graph,

@@ -241,6 +241,30 @@ static void check_together(const tp_config *config, tp_problems *problems)
                         config->loss.ignore_class);
 }
 
+static void check_record_keys(const tp_config *config, tp_problems *problems)
+{
+    const bool records = config->data.dataset == TP_DATASET_RECORDS;
+    const bool has_features = config->data.features.inputs.count > 0;
+    const char *other = "'data.dataset' is another";
+    refuse_if(!records && *config->data.preset, "data.preset", "the data set 'records'", other,
+              problems);
+    refuse_if(!records && (has_features || config->data.features.labels.count), "data.features",
+              "the data set 'records'", other, problems);
+    if (config->data.image.size.count != 0 && config->data.image.size.count != 2)
+        tp_problems_add(problems, "'data.image.size' has %zu numbers, expected height and width",
+                        config->data.image.size.count);
+    if (config->data.augment.crop.count != 0 && config->data.augment.crop.count != 2)
+        tp_problems_add(problems, "'data.augment.crop' has %zu numbers, expected height and width",
+                        config->data.augment.crop.count);
+    if (!records) return;
+    if (*config->data.preset ? has_features : !has_features)
+        tp_problems_add(problems, "records are decoded by 'data.preset' or by "
+                                  "'data.features.inputs': expected one of them");
+    if (config->data.train.labels.count || config->data.test.labels.count)
+        tp_problems_add(problems, "records hold their labels: 'data.train.labels' and "
+                                  "'data.test.labels' are for other data sets");
+}
+
 static void check_files(const tp_config *config, tp_problems *problems)
 {
     static const char *const keys[] = {"data.train.inputs", "data.train.labels", "data.test.inputs",
@@ -248,14 +272,15 @@ static void check_files(const tp_config *config, tp_problems *problems)
     const tp_config_files *const values[] = {&config->data.train.inputs, &config->data.train.labels,
                                              &config->data.test.inputs, &config->data.test.labels};
     const bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
+    const bool records = config->data.dataset == TP_DATASET_RECORDS;
     for (int i = 0; i < 4; i++) {
-        if (files && !values[i]->count && i < 2)
+        if (files && !values[i]->count && i < (records ? 1 : 2))
             tp_problems_add(problems, "'%s' is missing: this 'data.dataset' is read from files",
                             keys[i]);
-        refuse_if(!files && values[i]->count, keys[i], "the data sets 'idx' and 'npy'",
+        refuse_if(!files && values[i]->count, keys[i], "the data sets 'idx', 'npy' and 'records'",
                   "'data.dataset' is 'fashion-mnist'", problems);
-        refuse_if(config->data.dataset == TP_DATASET_IDX && values[i]->count && values[i]->names[0],
-                  keys[i], "the data set 'npy', when it names files", "'data.dataset' is 'idx'",
+        refuse_if(config->data.dataset != TP_DATASET_NPY && values[i]->count && values[i]->names[0],
+                  keys[i], "the data set 'npy', when it names files", "'data.dataset' is another",
                   problems);
     }
     const bool train_weighs = *config->data.train.weights, test_weighs = *config->data.test.weights;
@@ -264,9 +289,10 @@ static void check_files(const tp_config *config, tp_problems *problems)
     if (files && (values[2]->count ? train_weighs != test_weighs : test_weighs))
         tp_problems_add(problems,
                         "'data.train.weights' and 'data.test.weights' go together, found one");
-    if (files && !values[2]->count != !values[3]->count)
+    if (files && !records && !values[2]->count != !values[3]->count)
         tp_problems_add(problems,
                         "'data.test.inputs' and 'data.test.labels' go together, found one");
+    check_record_keys(config, problems);
 }
 
 static tpucl_status read_all(tp_config *config, tp_json_document *document,

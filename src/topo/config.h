@@ -29,8 +29,21 @@ typedef enum tp_config_reduction { TP_REDUCTION_MEAN, TP_REDUCTION_SUM } tp_conf
 typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
     TP_DATASET_IDX,
-    TP_DATASET_NPY
+    TP_DATASET_NPY,
+    TP_DATASET_RECORDS
 } tp_config_dataset;
+typedef enum tp_config_augment {
+    TP_CONFIG_AUGMENT_NONE,
+    TP_CONFIG_AUGMENT_HOST,
+    TP_CONFIG_AUGMENT_DEVICE
+} tp_config_augment;
+typedef enum tp_config_damage { TP_DAMAGE_STOP, TP_DAMAGE_SKIP } tp_config_damage;
+typedef enum tp_config_resize {
+    TP_CONFIG_RESIZE_NONE,
+    TP_CONFIG_RESIZE_STRETCH,
+    TP_CONFIG_RESIZE_CROP,
+    TP_CONFIG_RESIZE_PAD
+} tp_config_resize;
 
 typedef enum tp_config_best { TP_BEST_AUTO, TP_BEST_MIN, TP_BEST_MAX } tp_config_best;
 
@@ -158,9 +171,31 @@ typedef struct tp_config {
         double scale,
             offset; /* input = value * scale + offset; scale 0: 1/255 for bytes, 1 for floats */
         int32_t input_dtype; /* tp_config_dtype, of floats as they are fed */
-        bool shuffle, repeat;
+        const char *preset;  /* of records' features; "": `features` */
+        struct {
+            tp_config_files inputs, labels; /* what a field is made of, by its name */
+        } features;
+        int32_t on_damage; /* tp_config_damage */
+        int64_t cycle_length, block_length;
+        int64_t resident_bytes, cache_bytes;
+        struct {
+            tp_config_ints size; /* height, width; count 0: as the first record's */
+            int64_t channels;    /* 0: likewise */
+            int32_t resize;      /* tp_config_resize */
+            bool antialias, upright;
+        } image;
+        struct {
+            int32_t on;          /* tp_config_augment */
+            tp_config_ints crop; /* height, width; count 0: the image's */
+            int64_t pad;
+            int32_t flip; /* 0: none, 1: along x, 2: along y, 3: both */
+            double contrast, brightness, saturation, noise;
+        } augment;
+        bool shuffle, repeat, drop_remainder;
         int64_t shuffle_buffer; /* examples; 0: the whole set */
-        int64_t prefetch;       /* batches */
+        int64_t prefetch;       /* batches; 0: found */
+        int64_t parallelism;    /* threads; 0: found */
+        bool enforce_link;
         double validation_split;
     } data;
     int64_t epochs;

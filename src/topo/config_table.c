@@ -24,7 +24,11 @@ static const char *const rounding_names[] = {"nearest", "stochastic", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
 static const char *const best_names[] = {"auto", "min", "max", NULL};
-static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", NULL};
+static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", "records", NULL};
+static const char *const augment_names[] = {"none", "host", "device", NULL};
+static const char *const flip_names[] = {"none", "horizontal", "vertical", "both", NULL};
+static const char *const damage_names[] = {"stop", "skip", NULL};
+static const char *const resize_names[] = {"none", "stretch", "crop", "pad", NULL};
 
 #define FIELD(field) .offset = offsetof(tp_config, field)
 #define COUNT(low, high) .min = (low), .max = (high)
@@ -193,7 +197,9 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "where relative names of files begin; empty: where the command was started, for "
                 "fashion-mnist `TPUCL_DATA_DIR`, then the system's folder"},
     {"data.train.inputs", TP_CONFIG_FILES, FIELD(data.train.inputs), .fallback = "\"\"",
-     .meaning = "idx, npy: file of the training inputs; npy: also files by name of input"},
+     .meaning = "idx, npy: file of the training inputs; npy: also files by name of input; records: "
+                "a file, a "
+                "folder, or a pattern such as `train-*`"},
     {"data.train.labels", TP_CONFIG_FILES, FIELD(data.train.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file of the training labels; npy: also files by name of output"},
     {"data.train.weights", TP_CONFIG_STRING, FIELD(data.train.weights), .fallback = "\"\"",
@@ -201,11 +207,72 @@ const tp_config_key tp_config_keys[] = {
          "npy: file of what each training example weighs in losses and metrics, numbers from "
          "0 on; all alike when empty"},
     {"data.test.inputs", TP_CONFIG_FILES, FIELD(data.test.inputs), .fallback = "\"\"",
-     .meaning = "idx, npy: file or files of the test inputs; no evaluation without it"},
+     .meaning = "file or files of the test inputs, as those to train on; no evaluation without it"},
     {"data.test.labels", TP_CONFIG_FILES, FIELD(data.test.labels), .fallback = "\"\"",
      .meaning = "idx, npy: file or files of the test labels"},
     {"data.test.weights", TP_CONFIG_STRING, FIELD(data.test.weights), .fallback = "\"\"",
      .meaning = "npy: file of what the test examples weigh, with data.train.weights"},
+    {"data.preset", TP_CONFIG_STRING, FIELD(data.preset), .fallback = "\"\"",
+     .meaning =
+         "records: whose names of features they have: tfds, imagenet, cifar, mnist, raw; empty: "
+         "`data.features` says"},
+    {"data.features.inputs", TP_CONFIG_FILES, FIELD(data.features.inputs), .fallback = "\"\"",
+     .meaning =
+         "records: what each input is made of, by its name: \"KEY image\", \"KEY bytes[28,28]\", "
+         "\"KEY float[10]\", \"KEY int\""},
+    {"data.features.labels", TP_CONFIG_FILES, FIELD(data.features.labels), .fallback = "\"\"",
+     .meaning = "records: likewise each label; \"KEY int -1\" for classes from 1"},
+    {"data.on_damage", TP_CONFIG_CHOICE, FIELD(data.on_damage), .choices = damage_names,
+     .fallback = "\"stop\"",
+     .meaning = "records that are damaged, or whose images are: stop, or skip them with a warning"},
+    {"data.cycle_length", TP_CONFIG_INT, FIELD(data.cycle_length), COUNT(1, 65536), .fallback = "1",
+     .meaning = "records: files that are read in turn, in tf.data's deterministic order, before "
+                "shuffling"},
+    {"data.block_length", TP_CONFIG_INT, FIELD(data.block_length), COUNT(1, MAX_EXACT),
+     .fallback = "1", .meaning = "records: how many each of these gives at a time"},
+    {"data.image.size", TP_CONFIG_INTS, FIELD(data.image.size), COUNT(1, 65536), .fallback = "null",
+     .meaning =
+         "records: height and width that images are brought to; null: those of the first image"},
+    {"data.image.channels", TP_CONFIG_INT, FIELD(data.image.channels), COUNT(0, 4), .fallback = "0",
+     .meaning = "records: 1 is grey, 3 colour, 0 what the first image is"},
+    {"data.image.resize", TP_CONFIG_CHOICE, FIELD(data.image.resize), .choices = resize_names,
+     .fallback = "\"stretch\"",
+     .meaning = "records: how images get their size: stretch; crop the middle or pad with black, "
+                "keeping the "
+                "sides' ratio; none: others are refused"},
+    {"data.image.antialias", TP_CONFIG_BOOL, FIELD(data.image.antialias), .fallback = "false",
+     .meaning =
+         "records: images that shrink are made of all of their pixels, as in tf.image.resize"},
+    {"data.image.upright", TP_CONFIG_BOOL, FIELD(data.image.upright), .fallback = "false",
+     .meaning = "records: JPEG images are turned as their EXIF data say"},
+    {"data.resident_bytes", TP_CONFIG_INT, FIELD(data.resident_bytes), COUNT(0, MAX_EXACT),
+     .fallback = "4294967296", .keeps_result = true,
+     .meaning = "records: most bytes of compressed or remote files, which are kept in memory"},
+    {"data.cache_bytes", TP_CONFIG_INT, FIELD(data.cache_bytes), COUNT(0, MAX_EXACT),
+     .fallback = "0", .keeps_result = true,
+     .meaning = "records: most bytes of decoded examples to keep for the next epochs"},
+    {"data.augment.on", TP_CONFIG_CHOICE, FIELD(data.augment.on), .choices = augment_names,
+     .fallback = "\"none\"",
+     .meaning = "where images are changed by chance in training: on host threads, or on the "
+                "device, with the "
+                "same bits; none: not at all, the middle of the image is cropped"},
+    {"data.augment.crop", TP_CONFIG_INTS, FIELD(data.augment.crop), COUNT(1, 65536),
+     .fallback = "null",
+     .meaning =
+         "height and width of a window of the image, its middle in evaluation; null: all of it"},
+    {"data.augment.pad", TP_CONFIG_INT, FIELD(data.augment.pad), COUNT(0, 65536), .fallback = "0",
+     .meaning = "rows and columns of zeros on each side of the image, for the window to lie in"},
+    {"data.augment.flip", TP_CONFIG_CHOICE, FIELD(data.augment.flip), .choices = flip_names,
+     .fallback = "\"none\"", .meaning = "mirror half of the images"},
+    {"data.augment.contrast", TP_CONFIG_DOUBLE, FIELD(data.augment.contrast), COUNT(0, 1),
+     .fallback = "0", .meaning = "c: distances from the image's mean times 1 - c to 1 + c"},
+    {"data.augment.brightness", TP_CONFIG_DOUBLE, FIELD(data.augment.brightness), COUNT(0, 1),
+     .fallback = "0", .meaning = "b: -b to b times 255 is added"},
+    {"data.augment.saturation", TP_CONFIG_DOUBLE, FIELD(data.augment.saturation), COUNT(0, 1),
+     .fallback = "0",
+     .meaning = "s: distances from grey times 1 - s to 1 + s; images of 3 channels"},
+    {"data.augment.noise", TP_CONFIG_DOUBLE, FIELD(data.augment.noise), COUNT(0, 1),
+     .fallback = "0", .meaning = "standard deviation of what is added to each value, of 255"},
     {"data.scale", TP_CONFIG_DOUBLE, FIELD(data.scale), COUNT(-1e6, 1e6), .fallback = "0",
      .meaning = "inputs are multiplied by it; 0: 1/255 for bytes, 1 for floats"},
     {"data.offset", TP_CONFIG_DOUBLE, FIELD(data.offset), COUNT(-1e6, 1e6), .fallback = "0",
@@ -219,10 +286,24 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "a new order in every epoch, from the seed"},
     {"data.repeat", TP_CONFIG_BOOL, FIELD(data.repeat), .fallback = "true",
      .meaning = "begin again when the data ends before the steps do"},
+    {"data.drop_remainder", TP_CONFIG_BOOL, FIELD(data.drop_remainder), .fallback = "false",
+     .meaning =
+         "leave out an epoch's last examples when they fill no batch, instead of padding and "
+         "masking them; training only"},
     {"data.shuffle_buffer", TP_CONFIG_INT, FIELD(data.shuffle_buffer), COUNT(0, MAX_EXACT),
      .fallback = "0", .meaning = "examples to shuffle among; 0: all of them"},
-    {"data.prefetch", TP_CONFIG_INT, FIELD(data.prefetch), COUNT(1, 1024), .fallback = "2",
-     .keeps_result = true, .meaning = "batches made ahead"},
+    {"data.prefetch", TP_CONFIG_INT, FIELD(data.prefetch), COUNT(0, 1024), .fallback = "0",
+     .keeps_result = true,
+     .meaning = "batches made ahead; 0: from 2 on as many as it takes, at most 16"},
+    {"data.parallelism", TP_CONFIG_INT, FIELD(data.parallelism), COUNT(0, 256), .fallback = "0",
+     .keeps_result = true,
+     .meaning =
+         "records: threads that read and decode; 0: as many as it takes, at most one for each "
+         "processor"},
+    {"data.enforce_link", TP_CONFIG_BOOL, FIELD(data.enforce_link), .fallback = "false",
+     .keeps_result = true,
+     .meaning =
+         "batches arrive no faster than through the topology's `user_link`, to see what that does"},
     {"data.validation_split", TP_CONFIG_DOUBLE, FIELD(data.validation_split), COUNT(0, 0.9),
      .fallback = "0",
      .meaning = "share of the training data, its end, that is evaluated instead of the test data"},

@@ -7,7 +7,7 @@
 enum { MAX_LAG = 16 };
 
 static tpucl_status run_part(tp_session *session, tp_pipeline *pipeline, const tp_source *source,
-                             tp_metric_sums *sums)
+                             tp_metric_sums *sums, int64_t *out_examples)
 {
     uint64_t tickets[MAX_LAG];
     int64_t submitted = 0, read = 0;
@@ -15,6 +15,7 @@ static tpucl_status run_part(tp_session *session, tp_pipeline *pipeline, const t
     tpucl_status status;
     while ((status = tp_pipeline_next(pipeline, &batch)) == TPUCL_OK) {
         tp_feed *feed = NULL;
+        *out_examples += batch->valid;
         if (submitted - read == MAX_LAG)
             TP_TRY(tp_metrics_add(session, &session->evaluate, tickets[read++ % MAX_LAG], sums));
         TP_TRY(tp_loaded_acquire(session->evaluate.loaded, &feed));
@@ -48,16 +49,18 @@ tpucl_status tp_session_evaluate(tp_session *session, const char *part,
                                    .first = is_test ? session->test_first : session->train_first,
                                    .count = is_test ? session->test_count : session->train_count,
                                    .prefetch = (int32_t)session->config->data.prefetch,
+                                   .threads = (int32_t)session->config->data.parallelism,
                                    .epochs = 1};
     tp_pipeline *pipeline = NULL;
     tp_metric_sums sums = tp_metrics_begin(session, session->evaluate_values);
+    int64_t examples = 0;
     uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(tp_pipeline_create(source, &options, &pipeline));
-    tpucl_status status = run_part(session, pipeline, source, &sums);
+    tpucl_status status = run_part(session, pipeline, source, &sums, &examples);
     tp_pipeline_destroy(pipeline);
     TP_TRY(status);
     *out_result = (tp_session_epoch){.epoch = (int64_t)session->epochs.count,
-                                     .examples = options.count,
+                                     .examples = examples,
                                      .seconds = 1e-9 * (double)(tp_clock_now_ns() - begin_ns),
                                      .train_loss = tp_metrics_loss(&sums),
                                      .train_accuracy = tp_metrics_accuracy(session, &sums)};

@@ -7,8 +7,14 @@
 static tpucl_status count_steps(tp_session *session)
 {
     const tp_config *config = session->config;
-    session->steps_per_epoch = session->train_count / config->global_batch +
-                               (session->train_count % config->global_batch != 0);
+    const bool pads =
+        session->train_count % config->global_batch != 0 && !config->data.drop_remainder;
+    session->steps_per_epoch = session->train_count / config->global_batch + pads;
+    if (!session->steps_per_epoch)
+        return TP_FAIL(TPUCL_INVALID_CONFIG,
+                       "%lld examples make no whole batch of %lld, and data.drop_remainder leaves "
+                       "others out",
+                       (long long)session->train_count, (long long)config->global_batch);
     if (config->steps)
         session->steps_total = config->steps;
     else if (__builtin_mul_overflow(config->epochs, session->steps_per_epoch,
@@ -194,6 +200,12 @@ const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *ou
 const tp_breakdown *tp_session_breakdown(const tp_session *session)
 {
     return &session->breakdown;
+}
+
+const tp_pipeline_stats *tp_session_input_stats(tp_session *session)
+{
+    if (session->pipeline) tp_pipeline_get_stats(session->pipeline, &session->input_stats);
+    return &session->input_stats;
 }
 
 tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES])

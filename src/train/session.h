@@ -17,7 +17,7 @@
 
 #include "core/hash.h"
 #include "core/status.h"
-#include "data/source.h"
+#include "data/pipeline.h"
 #include "device/program_build.h"
 #include "exec/executor.h"
 #include "graph/graph.h"
@@ -153,6 +153,8 @@ int64_t tp_session_steps_done(const tp_session *session);
 /* Borrowed until the next call of tp_session_train. */
 const tp_session_epoch *tp_session_epochs(const tp_session *session, int32_t *out_count);
 const tp_breakdown *tp_session_breakdown(const tp_session *session);
+/* Of the input of the training that runs, or ran last; borrowed until the next call. */
+const tp_pipeline_stats *tp_session_input_stats(tp_session *session);
 tpucl_status tp_session_params_sha256(tp_session *session, char out_hex[TP_SHA256_HEX_BYTES]);
 
 /* The model's variables of replica group 0 as a safetensors file, replaced atomically; and back: names,

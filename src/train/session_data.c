@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "core/file.h"
+#include "core/log.h"
 #include "train/session_internal.h"
 
 /* Files by name, inputs first; a single file of labels is "label" whatever its name, a single file without a
@@ -35,6 +36,8 @@ static tpucl_status open_arrays(const tp_session *session, bool is_test, tp_sour
     const char *folder = config->data.folder;
     if (config->data.dataset == TP_DATASET_FASHION_MNIST)
         return tp_source_open_fashion_mnist(folder, is_test, out_source);
+    if (config->data.dataset == TP_DATASET_RECORDS)
+        return tp_session_open_records(session, is_test, out_source);
     const tp_config_files *in = is_test ? &config->data.test.inputs : &config->data.train.inputs;
     const tp_config_files *out = is_test ? &config->data.test.labels : &config->data.train.labels;
     if (in->names[0] || out->names[0]) return open_named(session, in, out, out_source);
@@ -122,7 +125,7 @@ static tpucl_status open_cast(const tp_session *session, bool is_test, tp_source
     return tp_source_narrow_inputs(*out_source);
 }
 
-tpucl_status tp_session_open_data(tp_session *session)
+static tpucl_status open_sources(tp_session *session)
 {
     const tp_config *config = session->config;
     const bool is_given = session->train_source != NULL;
@@ -150,6 +153,14 @@ tpucl_status tp_session_open_data(tp_session *session)
     return check_same_fields(session->train_source, session->test_source);
 }
 
+tpucl_status tp_session_open_data(tp_session *session)
+{
+    TP_TRY(open_sources(session));
+    TP_TRY(tp_session_augment_source(session, &session->train_source));
+    return session->test_source ? tp_session_augment_source(session, &session->test_source)
+                                : TPUCL_OK;
+}
+
 tpucl_status tp_session_open_pipeline(tp_session *session)
 {
     const tp_config *config = session->config;
@@ -160,8 +171,33 @@ tpucl_status tp_session_open_pipeline(tp_session *session)
                                    .shuffle_buffer = config->data.shuffle_buffer,
                                    .seed = (uint64_t)config->seed,
                                    .prefetch = (int32_t)config->data.prefetch,
+                                   .threads = (int32_t)config->data.parallelism,
+                                   .is_training = true,
+                                   .drop_remainder = config->data.drop_remainder,
                                    .start_epoch =
                                        (uint32_t)(session->steps_done / session->steps_per_epoch),
                                    .start_batch = session->steps_done % session->steps_per_epoch};
+    if (config->data.enforce_link) {
+        options.link_bytes_per_second =
+            tp_topology_figure(session->topology, TP_FIGURE_USER_LINK, 0);
+        if (options.link_bytes_per_second <= 0)
+            return TP_FAIL(
+                TPUCL_INVALID_CONFIG,
+                "data.enforce_link: topology '%s' does not say how fast its user_link is",
+                session->topology->name);
+    }
     return tp_pipeline_create(session->train_source, &options, &session->pipeline);
+}
+
+void tp_session_close_pipeline(tp_session *session)
+{
+    if (!session->pipeline) return;
+    tp_pipeline_get_stats(session->pipeline, &session->input_stats);
+    tp_pipeline_destroy(session->pipeline);
+    session->pipeline = NULL;
+    const tp_pipeline_stats *stats = &session->input_stats;
+    TP_LOG_INFO("train", "input: %d threads, %d batches ahead%s", stats->threads, stats->prefetch,
+                stats->is_auto ? ", as found" : "");
+    if (stats->missing)
+        TP_LOG_WARNING("train", "%lld damaged examples were left out", (long long)stats->missing);
 }

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 #include "core/array.h"
-#include "data/pipeline.h"
+#include "num/augment.h"
 #include "model/metric.h"
 #include "reference/reference.h"
 #include "train/session.h"
@@ -87,6 +87,7 @@ struct tp_session {
 
     int64_t steps_total, steps_per_epoch, steps_done;
     tp_pipeline *pipeline; /* of the training that is going on */
+    tp_pipeline_stats input_stats;
     tp_session_epoch_list epochs;
     tp_session_running running;
     bool is_resumed;
@@ -99,7 +100,16 @@ struct tp_session {
 
 /* session_data.c */
 tpucl_status tp_session_open_pipeline(tp_session *session);
+/* Keeps its figures. */
+void tp_session_close_pipeline(tp_session *session);
 tpucl_status tp_session_open_data(tp_session *session);
+/* session_records.c; the window's sides are 0 where it is the image. */
+tp_augment tp_session_augment(const tp_config *config);
+bool tp_session_augments_on_device(const tp_session *session);
+/* Changes the images on the host, or crops them, as the configuration says. */
+tpucl_status tp_session_augment_source(const tp_session *session, tp_source **inout_source);
+tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
+                                     tp_source **out_source);
 /* session_model.c; the labels are checked against the model's outputs and their losses. */
 tpucl_status tp_session_build_model(tp_session *session);
 tpucl_status tp_session_check_labels(const tp_session *session);

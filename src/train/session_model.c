@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "core/str.h"
+#include "data/source_augment.h"
 #include "train/session_internal.h"
 
 /* ---- inputs ---- */
@@ -46,6 +47,30 @@ static tpucl_status input_shape(const tp_session *session, const tp_field *field
                    (long long)tp_shape_elems(out), found, (long long)tp_shape_elems(&field->shape));
 }
 
+/* The image that is fed whole; the layers see a window of it. */
+static tpucl_status augment_input(const tp_session *session, tp_model_input *inputs)
+{
+    const tp_augment augment = tp_session_augment(session->config);
+    int32_t field = 0;
+    if (session->config->input_shape.count)
+        return TP_FAIL(
+            TPUCL_INVALID_CONFIG,
+            "'input_shape' and augmentation on the device exclude each other: the layers "
+            "see images");
+    TP_TRY(tp_source_find_image(session->train_source, &augment, &field));
+    tp_model_input *input = &inputs[field];
+    input->is_augmented = true;
+    input->augment = augment;
+    input->fed = input->shape;
+    if (!augment.height) {
+        input->augment.height = (int32_t)input->shape.dims[0];
+        input->augment.width = (int32_t)input->shape.dims[1];
+    }
+    input->shape.dims[0] = input->augment.height;
+    input->shape.dims[1] = input->augment.width;
+    return TPUCL_OK;
+}
+
 /* Everything that the data hold besides labels. */
 static tpucl_status find_inputs(const tp_session *session, tp_model_input *out_inputs,
                                 int32_t *out_count)
@@ -64,6 +89,7 @@ static tpucl_status find_inputs(const tp_session *session, tp_model_input *out_i
                                          .name = field->name};
         TP_TRY(input_shape(session, field, &out_inputs[i].shape));
     }
+    if (tp_session_augments_on_device(session)) TP_TRY(augment_input(session, out_inputs));
     *out_count = count;
     return TPUCL_OK;
 }
@@ -196,9 +222,13 @@ tpucl_status tp_session_build_model(tp_session *session)
 /* ---- labels ---- */
 
 /* A number that is no class would train towards nothing, silently. */
-static tpucl_status check_classes(const tp_source *source, int32_t field, const char *part,
+static tpucl_status check_classes(tp_source *source, int32_t field, const char *part,
                                   int64_t classes, double ignored)
 {
+    if (!source->arrays[field]) { /* as they are read */
+        source->ops->expect_classes(source, field, classes, ignored);
+        return TPUCL_OK;
+    }
     const int32_t *labels = source->arrays[field];
     const int64_t elems =
         (int64_t)(source->fields[field].bytes / sizeof *labels); /* of an example */
@@ -234,7 +264,7 @@ static tpucl_status check_label(const tp_session *session, int32_t output, const
 
 tpucl_status tp_session_check_labels(const tp_session *session)
 {
-    const tp_source *train = session->train_source, *test = session->test_source;
+    tp_source *train = session->train_source, *test = session->test_source;
     for (int32_t i = 0; i < tp_model_output_count(session->model); i++) {
         const tp_model_target *target = &session->targets[i];
         const int32_t field = label_field(session, target->label);

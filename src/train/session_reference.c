@@ -171,8 +171,7 @@ tpucl_status tp_session_train_reference(tp_session *session, const tp_session_ca
     if (status == TPUCL_OK) status = run_steps(&l, inputs, storage);
     tp_saver_destroy(l.saver);
     tp_event_log_close(l.log);
-    tp_pipeline_destroy(session->pipeline);
-    session->pipeline = NULL;
+    tp_session_close_pipeline(session);
     tp_free(inputs);
     tp_free(storage);
     TP_TRY(status);

@@ -29,7 +29,7 @@ static inline float tp_shard_group_weight(const int32_t *group_cores, int32_t gr
 {
     int64_t sum = 0;
     int32_t first = 0;
-    if (!group_cores) return (float)examples;
+    if (!group_cores) return examples > 0 ? (float)examples : 1.0f;
     for (int32_t i = 0; i < core_count; i++)
         if (group_cores[i] == core) first = i / group_size * group_size;
     for (int32_t i = first; i < first + group_size; i++)

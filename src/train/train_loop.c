@@ -274,8 +274,7 @@ static tpucl_status run_steps(loop *l)
 
 static tpucl_status train_on_devices(tp_session *session, const tp_session_callbacks *callbacks)
 {
-    tp_pipeline_destroy(session->pipeline); /* of tp_session_run_steps */
-    session->pipeline = NULL;
+    tp_session_close_pipeline(session); /* of tp_session_run_steps */
     TP_TRY(tp_session_open_pipeline(session));
     loop l = {.session = session, .callbacks = callbacks, .begin_ns = tp_clock_now_ns()};
     l.epoch_begin_ns = l.begin_ns;
@@ -287,8 +286,7 @@ static tpucl_status train_on_devices(tp_session *session, const tp_session_callb
     tp_saver_destroy(l.saver);
     tp_event_log_close(l.log);
     add_breakdown(&l, tp_clock_now_ns() - l.begin_ns - l.excluded_ns);
-    tp_pipeline_destroy(session->pipeline);
-    session->pipeline = NULL;
+    tp_session_close_pipeline(session);
     TP_TRY(status);
     if (session->steps_done < session->steps_total)
         return TP_FAIL(TPUCL_INTERRUPTED, "stopped after step %lld of %lld",

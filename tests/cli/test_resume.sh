@@ -29,7 +29,7 @@ def strip(value):
         return [strip(v) for v in value]
     if isinstance(value, dict):
         return {k: strip(v) for k, v in value.items()
-                if "second" not in k and k not in ("breakdown", "output_dir", "startup", "time")}
+                if "second" not in k and k not in ("breakdown", "input", "output_dir", "startup", "time")}
     return value
 a, b = (strip(json.load(open(name))) for name in sys.argv[1:])
 for key in a:
