@@ -81,6 +81,10 @@ static tpucl_status create(tp_session *session)
     TP_TRY(tp_session_build_model(session));
     TP_TRY(tp_session_build_train(session));
     session->startup.model = tp_session_lap(session);
+    if (session->options.plan_only && session->options.opens_devices) {
+        TP_TRY(open_devices(session));
+        TP_TRY(open_executor(session));
+    }
     if (session->options.plan_only) return wait_for_data(session);
     if (tp_session_is_reference(session)) {
         TP_TRY(wait_for_data(session));
@@ -217,6 +221,9 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
     out_info->flops_per_core_step = session->train.programs[0]->flops_per_core;
     out_info->peak_core_bytes = session->train.programs[0]->peak_core_bytes;
     tp_loaded_get_info(session->train.loaded, &out_info->memory);
+    tp_device_memory used;
+    tp_device_get_memory(session->map->devices[0], &used);
+    out_info->device_bytes = used.used_bytes;
     tp_build_stats builds;
     tp_device_get_build_stats(session->map->devices[0], &builds);
     out_info->startup = session->startup;
