@@ -243,7 +243,7 @@ tpucl_status tp_train_side_largest_batch(tp_train_side *side, int64_t *out_batch
     *out_batch = 0;
     if (side->kind == TP_TRAIN_CPU) return TPUCL_OK;
     tp_batch_limit limit;
-    TP_TRY(tp_session_find_batch(side->session, false, 0, &limit));
+    TP_TRY(tp_session_find_batch(side->session, false, 0, NULL, &limit));
     *out_batch = limit.largest * tp_session_topology(side->session)->cores;
     return TPUCL_OK;
 }

@@ -102,10 +102,14 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
     return tp_model_build_scored_train(session->model, &train, &session->score, out_graph);
 }
 
-tpucl_status tp_session_build_train(tp_session *session)
+tpucl_status tp_session_prepare_train(tp_session *session)
 {
     TP_TRY(tp_session_check_labels(session));
-    TP_TRY(copy_groups(session, &session->cross_shard));
+    return copy_groups(session, &session->cross_shard);
+}
+
+tpucl_status tp_session_build_train(tp_session *session)
+{
     session->train.name = "train";
     TP_TRY(build_train(session, &session->cross_shard, session->config->per_core_batch,
                        &session->train.graph));

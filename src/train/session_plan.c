@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "core/log.h"
 #include "train/session_internal.h"
 
 enum { MOST_BATCH = 1 << 20, EXAMPLES_STEP = 8, LANES = 128 };
@@ -159,23 +160,48 @@ typedef struct search {
     int64_t low, high; /* multiples of the step: fits (0: nothing yet), does not */
     int64_t at[2];     /* the last two that were tried, and what they take */
     double bytes[2];
+    tp_batch_tries *tries; /* NULL: not kept */
 } search;
+
+static const tp_batch_try *find_try(const search *s, int64_t batch)
+{
+    for (size_t i = 0; s->tries && !s->needs_device && i < s->tries->count; i++)
+        if (s->tries->items[i].batch == batch) return &s->tries->items[i];
+    return NULL;
+}
+
+/* What the batch takes without the reserve; whether the devices have room for it. */
+static tpucl_status measure_batch(search *s, int64_t batch, uint64_t *out_bytes,
+                                  bool *out_fits_device)
+{
+    tp_session_plan plan;
+    const uint64_t reserve = tp_memory_whole_figure(s->session->topology, TP_FIGURE_HBM_RESERVED);
+    TP_TRY(tp_session_plan_batch(s->session, batch, false, &plan));
+    *out_fits_device = !plan.has_device || plan.fits_device;
+    *out_bytes = plan.memory ? tp_memory_plan_bytes(plan.memory) - reserve : UINT64_MAX;
+    tp_session_plan_deinit(&plan);
+    if (!s->tries) return TPUCL_OK;
+    return tp_batch_tries_push(s->tries, (tp_batch_try){batch, *out_bytes});
+}
 
 static tpucl_status try_batch(search *s, int64_t batch)
 {
-    tp_session_plan plan;
-    TP_TRY(tp_session_plan_batch(s->session, batch, false, &plan));
-    const bool fits =
-        plan.program && plan.fits_hbm && (!s->needs_device || !plan.has_device || plan.fits_device);
-    if (plan.memory) {
+    const uint64_t reserve = tp_memory_whole_figure(s->session->topology, TP_FIGURE_HBM_RESERVED);
+    const uint64_t capacity = tp_memory_capacity(s->session->topology);
+    const tp_batch_try *known = find_try(s, batch);
+    uint64_t bytes = known ? known->bytes : 0;
+    bool fits_device = true;
+    if (!known) TP_TRY(measure_batch(s, batch, &bytes, &fits_device));
+    const bool fits_hbm =
+        bytes != UINT64_MAX && (!capacity || tp_add_bytes(bytes, reserve) <= capacity);
+    if (bytes != UINT64_MAX) {
         s->at[0] = s->at[1], s->bytes[0] = s->bytes[1];
-        s->at[1] = batch, s->bytes[1] = (double)tp_memory_plan_bytes(plan.memory);
+        s->at[1] = batch, s->bytes[1] = (double)bytes + (double)reserve;
     }
-    if (fits)
+    if (fits_hbm && (!s->needs_device || fits_device))
         s->low = batch;
     else
         s->high = batch;
-    tp_session_plan_deinit(&plan);
     return TPUCL_OK;
 }
 
@@ -198,7 +224,7 @@ static int64_t guess(const search *s, int64_t step)
  * rounding, so every third try halves. */
 static tpucl_status search_multiples(search *s, int64_t step, int64_t most)
 {
-    *s = (search){.session = s->session, .needs_device = s->needs_device};
+    *s = (search){.session = s->session, .needs_device = s->needs_device, .tries = s->tries};
     s->high = most / step * step + step;
     for (int64_t batch = step; batch < s->high; batch *= 4) {
         TP_TRY(try_batch(s, batch));
@@ -213,23 +239,28 @@ static tpucl_status search_multiples(search *s, int64_t step, int64_t most)
 }
 
 /* Features: the last dimension of every matrix of weights. */
-static bool features_fill_lanes(const tp_graph *graph)
+static tpucl_status find_features(const tp_session *session, bool *out_fill_lanes)
 {
-    for (int32_t i = 0; i < graph->variable_count; i++) {
-        const tp_variable *variable = &graph->variables[i];
+    tp_graph *train = NULL, *evaluate = NULL;
+    *out_fill_lanes = true;
+    TP_TRY(tp_session_build_graphs(session, 1, &train, &evaluate));
+    for (int32_t i = 0; i < train->variable_count; i++) {
+        const tp_variable *variable = &train->variables[i];
         const tp_shape *shape = &variable->shape;
         if (variable->is_model && variable->is_trainable && shape->rank >= 2 &&
             shape->dims[shape->rank - 1] % LANES)
-            return false;
+            *out_fill_lanes = false;
     }
-    return true;
+    tp_graph_destroy(train);
+    tp_graph_destroy(evaluate);
+    return TPUCL_OK;
 }
 
 tpucl_status tp_session_find_batch(const tp_session *session, bool needs_device, int64_t most,
-                                   tp_batch_limit *out_limit)
+                                   tp_batch_tries *inout_tries, tp_batch_limit *out_limit)
 {
     const bool is_tiled = tp_topology_figure(session->topology, TP_FIGURE_MXU_ROWS, 0) > 0;
-    const bool wants_lanes = is_tiled && !features_fill_lanes(session->train.graph);
+    bool fills_lanes = false;
     if (!tp_memory_capacity(session->topology)) {
         if (!session->executor)
             return TP_FAIL(TPUCL_UNSUPPORTED,
@@ -238,17 +269,62 @@ tpucl_status tp_session_find_batch(const tp_session *session, bool needs_device,
                            session->topology->name);
         needs_device = true;
     }
-    search s = {.session = session, .needs_device = needs_device};
+    TP_TRY(find_features(session, &fills_lanes));
+    const bool wants_lanes = is_tiled && !fills_lanes;
+    search s = {.session = session,
+                .needs_device = needs_device,
+                .tries = needs_device ? NULL : inout_tries};
     if (most < 1 || most > MOST_BATCH) most = MOST_BATCH;
+    *out_limit = (tp_batch_limit){0, 1, most};
     const int64_t steps[] = {LANES, EXAMPLES_STEP, 1};
     for (int i = wants_lanes ? 0 : 1; i < 3; i++) {
         /* 128 did not fit, so nothing above it does */
         const int64_t bound = i == 2 ? EXAMPLES_STEP - 1 : i == 1 && wants_lanes ? LANES - 1 : most;
-        if (bound < steps[i] || (i < 2 && most < steps[i])) continue;
+        if (most < steps[i]) continue;
         TP_TRY(search_multiples(&s, steps[i], bound < most ? bound : most));
         *out_limit = (tp_batch_limit){s.low, steps[i], most};
         if (s.low) return TPUCL_OK;
     }
+    return TPUCL_OK;
+}
+
+/* More than all examples in one step would only pad them. */
+static int64_t most_useful(const tp_session *session)
+{
+    const int64_t cores = session->topology->cores;
+    const int64_t all = session->train_count / cores + (session->train_count % cores != 0);
+    if (all <= EXAMPLES_STEP) return all > 1 ? all : 1;
+    const int64_t step = all > LANES ? LANES : EXAMPLES_STEP;
+    return (all + step - 1) / step * step;
+}
+
+static tpucl_status refuse_one_example(const tp_session *session)
+{
+    tp_session_plan plan;
+    TP_TRY(tp_session_plan_batch(session, 1, false, &plan));
+    const tpucl_status status =
+        plan.fits_hbm ? TP_FAIL(TPUCL_OUT_OF_DEVICE_MEMORY,
+                                "not even one example per core fits the device: %llu bytes are "
+                                "needed, %llu are free",
+                                (unsigned long long)plan.device.core_bytes,
+                                (unsigned long long)plan.device.free_bytes)
+                      : tp_memory_refuse(plan.memory, session->topology, 1, NULL, 0);
+    tp_session_plan_deinit(&plan);
+    return status;
+}
+
+tpucl_status tp_session_choose_batch(tp_session *session)
+{
+    tp_config *config = session->config;
+    tp_batch_limit limit;
+    TP_TRY(tp_session_find_batch(session, true, most_useful(session), NULL, &limit));
+    if (!limit.largest) return refuse_one_example(session);
+    config->per_core_batch = limit.largest;
+    config->global_batch = limit.largest * session->topology->cores;
+    config->batch = -1; /* the numbers stand in what is written from now on */
+    TP_LOG_INFO("plan", "batch auto: %lld per core, %lld in all%s", (long long)limit.largest,
+                (long long)config->global_batch,
+                limit.largest == limit.bound ? ", all examples" : "");
     return TPUCL_OK;
 }
 
@@ -279,7 +355,7 @@ static void remedy_of_batch(const tp_session *session, tp_remedy *remedies, int3
     tp_batch_limit limit = {0};
     tp_session_plan plan = {0};
     char bytes[32];
-    if (tp_session_find_batch(session, false, session->config->per_core_batch, &limit) !=
+    if (tp_session_find_batch(session, false, session->config->per_core_batch, NULL, &limit) !=
             TPUCL_OK ||
         !limit.largest || tp_session_plan_batch(session, limit.largest, false, &plan) != TPUCL_OK)
         return;

@@ -6,6 +6,7 @@
 #ifndef TP_TRAIN_SESSION_PLAN_H
 #define TP_TRAIN_SESSION_PLAN_H
 
+#include "core/array.h"
 #include "plan/memory.h"
 #include "train/session.h"
 
@@ -36,11 +37,23 @@ typedef struct tp_batch_limit {
     int64_t bound;   /* above which nothing was tried */
 } tp_batch_limit;
 
+/* What was tried already: the larger view's bytes without the reserve, UINT64_MAX where nothing could be compiled.
+ * The same for all topologies with as many cores, the same math and tiles. */
+typedef struct tp_batch_try {
+    int64_t batch;
+    uint64_t bytes;
+} tp_batch_try;
+TP_ARRAY_DEFINE(tp_batch_tries, tp_batch_try)
+
 /* `needs_device`: it must fit the devices, too, not only the topology's HBM. `most`: an upper bound, 0: the largest
  * that a configuration may have. A topology that does not say how much HBM there is has its devices' memory;
- * TPUCL_UNSUPPORTED without devices. */
+ * TPUCL_UNSUPPORTED without devices. `inout_tries`: read and added to; NULL: none, and with needs_device not used. */
 tpucl_status tp_session_find_batch(const tp_session *session, bool needs_device, int64_t most,
-                                   tp_batch_limit *out_limit);
+                                   tp_batch_tries *inout_tries, tp_batch_limit *out_limit);
+
+/* For "batch": "auto": the largest that fits HBM and devices, but no more than one batch for all the data; becomes the
+ * configuration's. TPUCL_OUT_OF_DEVICE_MEMORY when not even one example does. */
+tpucl_status tp_session_choose_batch(tp_session *session);
 
 /* TPUCL_OUT_OF_DEVICE_MEMORY with all numbers and what helps, when the session's own batch does not fit a core's
  * HBM. `program`: compiled for that batch. */
