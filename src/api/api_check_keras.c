@@ -77,8 +77,7 @@ static tpucl_status add_label(const tp_model *model, const tp_config *config, in
     return TPUCL_OK;
 }
 
-/* One example of zeros, owned by the source. */
-static tpucl_status make_example(const tp_model *model, const tp_config *config,
+tpucl_status tp_api_make_example(const tp_model *model, const tp_config *config,
                                  tp_source **out_source)
 {
     const int32_t inputs = tp_model_input_count(model), outputs = tp_model_output_count(model);
@@ -122,7 +121,8 @@ static tpucl_status check_step(const tp_keras_import *import, const override_lis
     TP_TRY(tp_config_parse(import->config, strlen(import->config), import->mapped.name,
                            overrides->items, overrides->count, &settings.config));
     if (!overrides->has_data) {
-        const tpucl_status status = make_example(import->model, settings.config, &settings.source);
+        const tpucl_status status =
+            tp_api_make_example(import->model, settings.config, &settings.source);
         if (status != TPUCL_OK) {
             tp_config_destroy(settings.config);
             return status;

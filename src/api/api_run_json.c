@@ -96,6 +96,26 @@ void tp_api_write_run(tp_json_writer *writer, const tpucl_run *run)
     tp_json_end_array(writer);
 }
 
+static void put_bytes(tp_json_writer *writer, const char *key, uint64_t bytes)
+{
+    tp_json_key(writer, key);
+    tp_json_write_uint(writer, bytes);
+}
+
+static void write_memory(tp_json_writer *writer, const tpucl_run *run)
+{
+    tp_session_info info;
+    tp_session_get_info(run->session, &info);
+    tp_json_key(writer, "memory");
+    tp_json_begin_object(writer);
+    put_bytes(writer, "peak_core_bytes", run->info.peak_core_bytes);
+    put_bytes(writer, "variable_bytes", run->info.variable_bytes);
+    put_bytes(writer, "core_bytes", info.memory.held_core_bytes);
+    put_bytes(writer, "device_bytes", info.device_bytes);
+    tp_json_put_int(writer, "wave_cores", info.memory.wave_cores);
+    tp_json_end_object(writer);
+}
+
 static void write_startup(tp_json_writer *writer, const tp_session *session)
 {
     tp_session_info info;
@@ -151,13 +171,7 @@ tpucl_status tpucl_run_result_json(tpucl_run *run, char **out_text)
     tp_json_put_double(&writer, "build_seconds", result->build_seconds);
     write_startup(&writer, run->session);
     write_input(&writer, run->session);
-    tp_json_key(&writer, "memory");
-    tp_json_begin_object(&writer);
-    tp_json_key(&writer, "peak_core_bytes");
-    tp_json_write_uint(&writer, run->info.peak_core_bytes);
-    tp_json_key(&writer, "variable_bytes");
-    tp_json_write_uint(&writer, run->info.variable_bytes);
-    tp_json_end_object(&writer);
+    write_memory(&writer, run);
     tp_json_key(&writer, "breakdown");
     tp_json_begin_object(&writer);
     tp_json_put_double(&writer, "input", result->breakdown.input);

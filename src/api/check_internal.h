@@ -20,6 +20,10 @@ tpucl_status tp_api_check_input(const tp_check_input *input,
 /* The same of a session's training step. `train_examples`: 0 when nobody knows. */
 tpucl_status tp_api_check_session(const tp_session *session, int64_t train_examples,
                                   tpucl_check_report *report) TPUCL_MUST_CHECK;
+/* One example of zeros, owned by the source, with inputs and labels as the model and the configuration's losses want
+ * them: for what is looked at without data. */
+tpucl_status tp_api_make_example(const tp_model *model, const tp_config *config,
+                                 tp_source **out_source) TPUCL_MUST_CHECK;
 /* How many findings there are of each severity, into the summary. */
 void tp_api_check_count(tpucl_check_report *report);
 

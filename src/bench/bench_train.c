@@ -73,7 +73,7 @@ static tpucl_status add_rows(tp_bench *bench, const train_case *row, const measu
     TP_TRY(tp_bench_add_row(bench, &out));
     if (!m->largest_batch) return TPUCL_OK;
     out.value = (double)m->largest_batch, out.unit = "examples", out.is_projected = true;
-    out.note = "largest batch of all cores: a power of two per core, fits the topology's HBM";
+    out.note = "largest batch of all cores that fits the topology's HBM and obeys the batch rules";
     return tp_bench_add_row(bench, &out);
 }
 

@@ -13,6 +13,7 @@
 #include "data/pipeline.h"
 #include "device/clblast.h"
 #include "train/session.h"
+#include "train/session_plan.h"
 #include "train/shard.h"
 
 extern const tp_embedded_file tp_embedded_configs[];
@@ -241,9 +242,9 @@ tpucl_status tp_train_side_largest_batch(tp_train_side *side, int64_t *out_batch
 {
     *out_batch = 0;
     if (side->kind == TP_TRAIN_CPU) return TPUCL_OK;
-    int64_t per_core = 0;
-    TP_TRY(tp_session_largest_batch(side->session, &per_core));
-    *out_batch = per_core * tp_session_topology(side->session)->cores;
+    tp_batch_limit limit;
+    TP_TRY(tp_session_find_batch(side->session, false, 0, NULL, &limit));
+    *out_batch = limit.largest * tp_session_topology(side->session)->cores;
     return TPUCL_OK;
 }
 

@@ -216,6 +216,7 @@ tpucl_status tp_lower_add_scratch(tp_lowering *l, const char *name, tp_dtype dty
     tp_program_buffer buffer = {.name = name,
                                 .dtype = dtype,
                                 .bytes = bytes,
+                                .is_scratch = true,
                                 .space = is_per_core ? TP_SPACE_CORE : TP_SPACE_REPLICATED};
     buffer.shape.rank = 1;
     buffer.shape.dims[0] = (int64_t)(bytes / tp_dtype_size(dtype));

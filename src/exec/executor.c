@@ -5,8 +5,7 @@
 #include <string.h>
 #include "core/alloc.h"
 #include "core/clock.h"
-
-enum { DEFAULT_INFEED_DEPTH = 3, DEFAULT_RESULTS_DEPTH = 64 };
+#include "program/footprint.h"
 
 static tpucl_status copy_groups(tp_executor *executor)
 {
@@ -115,7 +114,12 @@ tpucl_status tp_executor_finish(tp_executor *executor)
 
 int32_t tp_executor_infeed_depth(const tp_executor *executor)
 {
-    return executor->options.infeed_depth ? executor->options.infeed_depth : DEFAULT_INFEED_DEPTH;
+    return executor->options.infeed_depth ? executor->options.infeed_depth : TP_INFEED_DEPTH;
+}
+
+int32_t tp_executor_results_depth(const tp_executor *executor)
+{
+    return executor->options.results_depth ? executor->options.results_depth : TP_RESULTS_DEPTH;
 }
 
 static tpucl_status allocate_tables(tp_loaded *loaded)
@@ -181,7 +185,7 @@ static tpucl_status plan_trees(tp_loaded *loaded)
     return TPUCL_OK;
 }
 
-static uint64_t largest_reduce(const tp_program *program)
+uint64_t tp_program_largest_reduce(const tp_program *program)
 {
     uint64_t most = 0;
     for (int32_t i = 0; i < program->segment_count; i++)
@@ -192,7 +196,7 @@ static uint64_t largest_reduce(const tp_program *program)
 
 static tpucl_status allocate_sums(tp_loaded *loaded)
 {
-    loaded->most_sum_elems = largest_reduce(loaded->programs[0]);
+    loaded->most_sum_elems = tp_program_largest_reduce(loaded->programs[0]);
     for (int32_t i = 0; i < loaded->executor->site_count; i++) {
         tp_bound_site *bound = &loaded->sites[i];
         bound->partial_count =
@@ -231,6 +235,7 @@ static tpucl_status load(tp_loaded *loaded, tp_build_callback callback, void *us
     tp_executor *executor = loaded->executor;
     const uint64_t begin_ns = tp_clock_now_ns();
     TP_TRY(check_groups(loaded));
+    TP_TRY(tp_memory_check(loaded));
     TP_TRY(allocate_tables(loaded));
     for (int32_t i = 0; i < loaded->programs[0]->variable_count; i++)
         TP_TRY(tp_variables_add(executor->variables, &loaded->programs[0]->variables[i],
@@ -259,8 +264,7 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
     loaded->arena = arena;
     loaded->programs = copies;
     loaded->infeed_depth = tp_executor_infeed_depth(executor);
-    loaded->results_depth =
-        executor->options.results_depth ? executor->options.results_depth : DEFAULT_RESULTS_DEPTH;
+    loaded->results_depth = tp_executor_results_depth(executor);
     tpucl_status status = load(loaded, callback, user);
     if (status != TPUCL_OK) {
         tp_error_trail(__func__, __FILE__, __LINE__);
@@ -313,19 +317,6 @@ void tp_executor_unload(tp_loaded *loaded)
     for (int32_t d = 0; loaded->devices && d < executor->map->device_count; d++)
         release_device(loaded, &loaded->devices[d]);
     tp_arena_destroy(loaded->arena);
-}
-
-void tp_loaded_get_info(const tp_loaded *loaded, tp_loaded_info *out_info)
-{
-    const tp_program *program = loaded->programs[0];
-    *out_info = (tp_loaded_info){.wave_cores = loaded->devices[0].wave_cores,
-                                 .variable_bytes = tp_variables_bytes(loaded->executor->variables),
-                                 .input_bytes = program->input_bytes,
-                                 .memory_seconds = loaded->memory_seconds};
-    for (int32_t i = 0; i < program->core_slab_segments; i++)
-        out_info->core_bytes += program->core_bytes[i];
-    for (int32_t i = 0; i < program->replicated_slab_segments; i++)
-        out_info->replicated_bytes += program->replicated_bytes[i];
 }
 
 void tp_loaded_get_times(const tp_loaded *loaded, tp_loaded_times *out_times)

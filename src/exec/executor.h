@@ -57,12 +57,30 @@ tpucl_status tp_executor_load(tp_executor *executor, const tp_program *const *pr
                               tp_build_callback callback, void *user, tp_loaded **out_loaded);
 void tp_executor_unload(tp_loaded *loaded);
 
-/* Bytes that one core holds while this program runs, as counted against core_hbm_bytes: slab, copies of
- * weights, variables, infeed and constants. Variables are the program's own. */
+/* Bytes that one core holds while this program runs (program/footprint.h), as counted against core_hbm_bytes.
+ * Variables are the program's own. */
 uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *program);
+
+/* What loading programs would take on a device of the map. */
+typedef struct tp_forecast {
+    int32_t wave_cores;  /* 0: not even one fits */
+    uint64_t bytes;      /* of buffers, once the first step has run */
+    uint64_t core_bytes; /* the smallest that would do: with one core in a wave */
+    uint64_t free_bytes; /* before */
+    uint64_t host_bytes; /* for records and sums that cross devices; of all devices together */
+} tp_forecast;
+
+/* `used_bytes`: what is to be there by then, besides what is there now; `has_variables`: so are the variables.
+ * Allocates nothing on devices. */
+tpucl_status tp_executor_forecast(const tp_executor *executor, const tp_program *const *programs,
+                                  int32_t device, uint64_t used_bytes, bool has_variables,
+                                  tp_forecast *out_forecast);
 
 /* How it was laid out, for reports: largest wave on each device, bytes. */
 typedef struct tp_loaded_info {
+    /* What one core of device 0 holds, read off the buffers that were made: the share of its wave in the slab, its
+     * records, and whole what stands once per device. */
+    uint64_t held_core_bytes;
     int32_t wave_cores; /* on device 0 */
     uint64_t core_bytes, replicated_bytes, variable_bytes,
         input_bytes;       /* of one core / device / record */

@@ -120,10 +120,18 @@ static inline tp_device *tp_site_device(const tp_executor *executor, const tp_si
 tpucl_status tp_bind(tp_loaded *loaded, tp_build_callback callback, void *user);
 void tp_bind_release(tp_loaded *loaded);
 
+/* Elements of its largest sum over cores. */
+uint64_t tp_program_largest_reduce(const tp_program *program);
 int32_t tp_executor_infeed_depth(const tp_executor *executor);
+int32_t tp_executor_results_depth(const tp_executor *executor);
 
-/* memory.c: wave sizes from limits, then slabs and records. */
+/* memory.c: that a core's HBM is large enough; then wave sizes from limits, slabs and records. */
+tpucl_status tp_memory_check(const tp_loaded *loaded);
 tpucl_status tp_memory_allocate(tp_loaded *loaded);
+/* Cores in a wave on a device with so many bytes left; 0: not even one, or fewer than must be resident.
+ * *out_wanted: with all the memory one could wish for. */
+int32_t tp_memory_wave(const tp_executor *executor, const tp_program *program, int32_t device,
+                       uint64_t free_bytes, int32_t *out_wanted);
 
 /* run.c: enqueues launches of a segment. `local_begin` and `count` pick a wave of the site's cores;
  * replicated segments pass 0 and 1. */

@@ -4,14 +4,7 @@
  * how many cores run at once.
  */
 #include "exec/executor_internal.h"
-
-static uint64_t sum_bytes(const uint64_t *segment_bytes, int32_t count)
-{
-    uint64_t sum = 0;
-    for (int32_t i = 0; i < count; i++)
-        sum += segment_bytes[i];
-    return sum;
-}
+#include "program/footprint.h"
 
 static const char *mebibytes(tp_arena *arena, uint64_t bytes)
 {
@@ -19,49 +12,40 @@ static const char *mebibytes(tp_arena *arena, uint64_t bytes)
     return text ? text : "?";
 }
 
-typedef struct core_use {
-    uint64_t core, replicated, variables, feed;
-} core_use;
-
-static core_use count_core_use(const tp_executor *executor, const tp_program *program)
+static tp_footprint count_footprint(const tp_executor *executor, const tp_program *program)
 {
-    core_use use = {.core = sum_bytes(program->core_bytes, program->core_slab_segments),
-                    .replicated =
-                        sum_bytes(program->replicated_bytes, program->replicated_slab_segments),
-                    .feed = (uint64_t)tp_executor_infeed_depth(executor) * program->input_bytes +
-                            program->constant_bytes};
-    for (int32_t i = 0; i < program->variable_count; i++)
-        use.variables += program->variables[i].bytes;
-    return use;
+    tp_footprint footprint;
+    tp_program_footprint(program, tp_executor_infeed_depth(executor),
+                         tp_executor_results_depth(executor), &footprint);
+    return footprint;
 }
 
 uint64_t tp_executor_core_bytes(const tp_executor *executor, const tp_program *program)
 {
-    core_use use = count_core_use(executor, program);
-    return use.core + use.replicated + use.variables + use.feed;
+    const tp_footprint footprint = count_footprint(executor, program);
+    return tp_footprint_bytes(&footprint);
 }
 
-static tpucl_status check_core_hbm(tp_loaded *loaded, const tp_program *program)
+static tpucl_status check_core_hbm(const tp_loaded *loaded, const tp_program *program)
 {
     uint64_t limit = loaded->executor->options.core_hbm_bytes;
     uint64_t used = tp_executor_core_bytes(loaded->executor, program);
-    core_use use = count_core_use(loaded->executor, program);
+    const tp_footprint use = count_footprint(loaded->executor, program);
     if (!limit || used <= limit) return TPUCL_OK;
     tp_arena *arena = loaded->arena;
     return TP_FAIL(
         TPUCL_OUT_OF_DEVICE_MEMORY,
         "program '%s' needs %s on each core, its HBM has %s: %s too much. Activations and "
-        "gradients %s, copies of weights %s, variables and optimizer slots %s, infeed and "
-        "constants %s. A smaller per-core batch or mixed_bfloat16 makes it smaller",
+        "gradients %s, copies of weights %s, variables and optimizer slots %s, infeed, "
+        "results and constants %s. A smaller per-core batch or mixed_bfloat16 makes it smaller",
         program->name, mebibytes(arena, used), mebibytes(arena, limit),
         mebibytes(arena, used - limit), mebibytes(arena, use.core),
         mebibytes(arena, use.replicated), mebibytes(arena, use.variables),
-        mebibytes(arena, use.feed));
+        mebibytes(arena, used - use.core - use.replicated - use.variables));
 }
 
-static int32_t most_cores_of_a_site(const tp_loaded *loaded, int32_t device)
+static int32_t most_cores_of_a_site(const tp_executor *executor, int32_t device)
 {
-    const tp_executor *executor = loaded->executor;
     int32_t most = 0;
     for (int32_t i = 0; i < executor->site_count; i++)
         if (executor->sites[i].device == device && executor->sites[i].core_count > most)
@@ -69,38 +53,51 @@ static int32_t most_cores_of_a_site(const tp_loaded *loaded, int32_t device)
     return most;
 }
 
-/* The largest number of cores whose slabs fit the device beside what is there already. */
-static tpucl_status choose_wave(tp_loaded *loaded, int32_t device)
+int32_t tp_memory_wave(const tp_executor *executor, const tp_program *program, int32_t device,
+                       uint64_t free_bytes, int32_t *out_wanted)
 {
-    const tp_executor *executor = loaded->executor;
-    const tp_program *program = loaded->programs[device];
-    tp_device *handle = executor->map->devices[device];
-    tp_device_memory memory;
-    tp_device_get_memory(handle, &memory);
-    uint64_t free_bytes = memory.limit_bytes - memory.used_bytes;
-    uint64_t reserve = free_bytes / 16; /* partial sums, the driver's own needs */
-    uint64_t core_bytes = sum_bytes(program->core_bytes, program->core_slab_segments);
-    uint64_t max_allocation = tp_device_get_caps(handle)->max_allocation_bytes;
-    int32_t wave = most_cores_of_a_site(loaded, device);
+    const uint64_t reserve = free_bytes / 16; /* partial sums, the driver's own needs */
+    const uint64_t core_bytes = count_footprint(executor, program).core;
+    const uint64_t max_allocation =
+        tp_device_get_caps(executor->map->devices[device])->max_allocation_bytes;
+    int32_t wave = most_cores_of_a_site(executor, device);
     if (executor->options.wave_cores && executor->options.wave_cores < wave &&
         !program->is_resident)
         wave = executor->options.wave_cores;
-    int32_t wanted = wave;
+    *out_wanted = wave;
     if (program->most_cores && program->most_cores < wave) wave = program->most_cores;
     for (int32_t s = 0; s < program->core_slab_segments; s++)
-        while (wave > 0 && program->core_bytes[s] * (uint64_t)wave > max_allocation)
+        while (wave > 0 &&
+               tp_multiply_bytes(program->core_bytes[s], (uint64_t)wave) > max_allocation)
             wave--;
-    while (wave > 0 && core_bytes * (uint64_t)wave > free_bytes - reserve)
+    while (wave > 0 && tp_multiply_bytes(core_bytes, (uint64_t)wave) > free_bytes - reserve)
         wave--;
-    if (wave < 1 || (program->is_resident && wave < wanted))
+    return program->is_resident && wave < *out_wanted ? 0 : wave;
+}
+
+/* The largest number of cores whose slabs fit the device beside what is there already. */
+static tpucl_status choose_wave(tp_loaded *loaded, int32_t device)
+{
+    const tp_program *program = loaded->programs[device];
+    tp_device *handle = loaded->executor->map->devices[device];
+    tp_device_memory memory;
+    int32_t wanted = 0;
+    tp_device_get_memory(handle, &memory);
+    const uint64_t free_bytes = memory.limit_bytes - memory.used_bytes;
+    const int32_t wave = tp_memory_wave(loaded->executor, program, device, free_bytes, &wanted);
+    if (!program->is_resident) wanted = 1;
+    if (wave < 1)
         return TP_FAIL(
             TPUCL_OUT_OF_DEVICE_MEMORY,
             "device '%s' has %s free (largest allocation %s), program '%s' needs %s for %d "
             "core%s at once; use a smaller batch or a device with more memory",
             tp_device_label(handle), mebibytes(loaded->arena, free_bytes),
-            mebibytes(loaded->arena, max_allocation), program->name,
-            mebibytes(loaded->arena, core_bytes * (uint64_t)(wave < 1 ? 1 : wanted)),
-            wave < 1 ? 1 : wanted, wave < 1 || wanted == 1 ? "" : "s");
+            mebibytes(loaded->arena, tp_device_get_caps(handle)->max_allocation_bytes),
+            program->name,
+            mebibytes(loaded->arena,
+                      tp_multiply_bytes(count_footprint(loaded->executor, program).core,
+                                        (uint64_t)wanted)),
+            wanted, wanted == 1 ? "" : "s");
     loaded->devices[device].wave_cores = wave;
     return TPUCL_OK;
 }
@@ -146,13 +143,18 @@ static tpucl_status allocate_core_slab(tp_loaded *loaded, int32_t device)
                           (uint32_t)program->core_slab_segments, "activations", &bound->core);
 }
 
+tpucl_status tp_memory_check(const tp_loaded *loaded)
+{
+    for (int32_t d = 0; d < loaded->executor->map->device_count; d++)
+        TP_TRY(check_core_hbm(loaded, loaded->programs[d]));
+    return TPUCL_OK;
+}
+
 tpucl_status tp_memory_allocate(tp_loaded *loaded)
 {
     const tp_executor *executor = loaded->executor;
-    for (int32_t d = 0; d < executor->map->device_count; d++) {
-        TP_TRY(check_core_hbm(loaded, loaded->programs[d]));
+    for (int32_t d = 0; d < executor->map->device_count; d++)
         TP_TRY(allocate_records(loaded, d));
-    }
     for (int32_t i = 0; i < executor->site_count; i++) {
         tp_bound_site *site = &loaded->sites[i];
         if (site->program->replicated_slab_segments)

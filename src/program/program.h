@@ -68,6 +68,7 @@ typedef struct tp_program_buffer {
     tp_shape shape;
     uint64_t bytes; /* of one core for per-core spaces */
     tp_space space;
+    bool is_scratch;       /* no tensor of the graph: packed operands, partial sums of kernels */
     int32_t slab_segment;  /* CORE, REPLICATED */
     uint64_t offset_bytes; /* in its slab segment, record or constant block; 0 for VARIABLE */
     int32_t variable;      /* VARIABLE: index into `variables` */

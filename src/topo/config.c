@@ -465,6 +465,9 @@ tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
         config->matmul_precision = (int32_t)topology->numeric.matmul_precision;
     if (config->math < 0) config->math = (int32_t)topology->numeric.math;
     int64_t per_core = 0, global = 0;
+    if (config->batch >= 0 && (config->per_core_batch || config->global_batch))
+        tp_problems_add(&problems, "'batch' is \"auto\", but '%s' is given, too: leave one out",
+                        config->per_core_batch ? "per_core_batch" : "global_batch");
     tp_problems_add_failed(&problems, tp_config_resolve_batch(config, topology->cores,
                                                               topology->numeric.per_core_batch,
                                                               &per_core, &global));

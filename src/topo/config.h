@@ -159,6 +159,7 @@ typedef struct tp_config {
     } precision;
     int32_t matmul_precision; /* tp_matmul_precision; -1 until resolved when not given */
     int32_t math;             /* tp_math, likewise */
+    int32_t batch;        /* 0: "auto", until the batches below are chosen; -1: they are given */
     int64_t global_batch; /* 0 until resolved when not given; afterwards per_core_batch * cores */
     int64_t per_core_batch;
     struct {

@@ -23,6 +23,7 @@ static const char *const dtype_names[] = {"float32", "bfloat16", NULL};
 static const char *const rounding_names[] = {"nearest", "stochastic", NULL};
 static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
+static const char *const batch_names[] = {"auto", NULL};
 static const char *const best_names[] = {"auto", "min", "max", NULL};
 static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", "records", NULL};
 static const char *const augment_names[] = {"none", "host", "device", NULL};
@@ -187,6 +188,9 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "bf16 passes of a product: 1, 3 or 6; the topology's when not given"},
     {"math", TP_CONFIG_CHOICE, FIELD(math), .choices = math_names, .fallback = "null",
      .meaning = "exact: the same bits on every device; the topology's when not given"},
+    {"batch", TP_CONFIG_CHOICE, FIELD(batch), .choices = batch_names, .fallback = "null",
+     .meaning = "auto: the largest batch per core that fits HBM and devices and obeys the batch "
+                "rules, found by planning, instead of the two below"},
     {"global_batch", TP_CONFIG_INT, FIELD(global_batch), COUNT(1, 1 << 30), .fallback = "null",
      .meaning = "examples of a step, all cores together"},
     {"per_core_batch", TP_CONFIG_INT, FIELD(per_core_batch), COUNT(1, 1 << 20), .fallback = "null",

@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/env.h"
 #include "train/session_internal.h"
+#include "train/session_plan.h"
 
 static tpucl_status count_steps(tp_session *session)
 {
@@ -76,6 +77,29 @@ double tp_session_lap(tp_session *session)
     return seconds;
 }
 
+static tpucl_status open_all(tp_session *session)
+{
+    if (session->map) return TPUCL_OK;
+    TP_TRY(open_devices(session));
+    TP_TRY(open_executor(session));
+    return TPUCL_OK;
+}
+
+static bool uses_devices(const tp_session *session)
+{
+    if (session->options.plan_only) return session->options.opens_devices;
+    return !tp_session_is_reference(session);
+}
+
+/* "batch": "auto". */
+static tpucl_status choose_batch(tp_session *session)
+{
+    if (session->config->batch < 0) return TPUCL_OK;
+    if (uses_devices(session)) TP_TRY(open_all(session));
+    TP_TRY(tp_session_choose_batch(session));
+    return count_steps(session);
+}
+
 /* What can be wrong in files and configuration comes before anything is opened or allocated. */
 static tpucl_status create(tp_session *session)
 {
@@ -85,15 +109,16 @@ static tpucl_status create(tp_session *session)
     TP_TRY(count_steps(session));
     session->startup.data = tp_session_lap(session);
     TP_TRY(tp_session_build_model(session));
+    TP_TRY(tp_session_prepare_train(session));
+    TP_TRY(choose_batch(session));
     TP_TRY(tp_session_build_train(session));
     session->startup.model = tp_session_lap(session);
+    if (uses_devices(session)) TP_TRY(open_all(session));
     if (session->options.plan_only) return wait_for_data(session);
     if (tp_session_is_reference(session)) {
         TP_TRY(wait_for_data(session));
         return tp_session_open_reference(session);
     }
-    TP_TRY(open_devices(session));
-    TP_TRY(open_executor(session));
     session->startup.devices = tp_session_lap(session);
     TP_TRY(tp_session_load(session, &session->train));
     TP_TRY(wait_for_data(session));
@@ -229,6 +254,9 @@ void tp_session_get_info(const tp_session *session, tp_session_info *out_info)
     out_info->flops_per_core_step = session->train.programs[0]->flops_per_core;
     out_info->peak_core_bytes = session->train.programs[0]->peak_core_bytes;
     tp_loaded_get_info(session->train.loaded, &out_info->memory);
+    tp_device_memory used;
+    tp_device_get_memory(session->map->devices[0], &used);
+    out_info->device_bytes = used.used_bytes;
     tp_build_stats builds;
     tp_device_get_build_stats(session->map->devices[0], &builds);
     out_info->startup = session->startup;

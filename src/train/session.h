@@ -37,7 +37,9 @@ typedef struct tp_session_options {
     /* trains on this instead of what the configuration names, and tests on nothing; adopted as `config`
      * is. NULL: opens what is named */
     tp_source *source;
-    bool plan_only;        /* data, model and graphs only, no device: for tp_session_build_graphs */
+    bool plan_only; /* data, model and graphs only, no device: for tp_session_build_graphs */
+    bool
+        opens_devices; /* with plan_only: devices are opened, for tp_session_plan_batch; nothing is loaded */
     const char *cache_dir; /* disk cache of compiled kernels; NULL: the default folder; "": none */
     tp_build_callback build_progress; /* may be NULL */
     void *build_user;
@@ -60,10 +62,6 @@ const tp_graph *tp_session_train_graph(const tp_session *session);
 /* The training and evaluation graphs for another per-core batch; the caller destroys them. */
 tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core_batch,
                                      tp_graph **out_train, tp_graph **out_evaluate);
-
-/* The largest power of two that fits a core's HBM as per-core batch, found by compiling alone; 0 when not
- * even 1 does. TPUCL_UNSUPPORTED when the topology does not say how much HBM a core has. */
-tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_per_core_batch);
 
 /* Where the time until the end of the first step went, in its order: seconds that add up to first_step_seconds. */
 typedef struct tp_startup {
@@ -90,6 +88,7 @@ typedef struct tp_session_info {
     tp_startup startup;        /* of the first device, where programs are counted */
     tp_loaded_info memory;
     uint64_t peak_core_bytes;
+    uint64_t device_bytes; /* in buffers of the first device now */
 } tp_session_info;
 void tp_session_get_info(const tp_session *session, tp_session_info *out_info);
 

@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "optim/schedule.h"
 #include "train/session_internal.h"
+#include "train/session_plan.h"
 
 static tp_dtype dtype_of(int32_t chosen)
 {
@@ -101,10 +102,14 @@ static tpucl_status build_train(const tp_session *session, const tp_cross_shard 
     return tp_model_build_scored_train(session->model, &train, &session->score, out_graph);
 }
 
-tpucl_status tp_session_build_train(tp_session *session)
+tpucl_status tp_session_prepare_train(tp_session *session)
 {
     TP_TRY(tp_session_check_labels(session));
-    TP_TRY(copy_groups(session, &session->cross_shard));
+    return copy_groups(session, &session->cross_shard);
+}
+
+tpucl_status tp_session_build_train(tp_session *session)
+{
     session->train.name = "train";
     TP_TRY(build_train(session, &session->cross_shard, session->config->per_core_batch,
                        &session->train.graph));
@@ -123,47 +128,6 @@ tpucl_status tp_session_build_graphs(const tp_session *session, int64_t per_core
     return tp_model_build_scored_evaluate(session->model, per_core_batch, session->loss,
                                           session->config->loss.from_logits, &session->score,
                                           out_evaluate);
-}
-
-/* What a core holds, counted as exec/memory.c counts it. A batch for which kernels would have to count further
- * than they can does not fit either. */
-static tpucl_status fits(const tp_session *session, int64_t batch, bool *out_fits)
-{
-    tp_graph *graph = NULL;
-    tp_program *program = NULL;
-    const tp_compile_options options = {.name = "plan",
-                                        .caps = tp_device_get_caps(session->map->devices[0]),
-                                        .cores = tp_core_map_most_cores(session->map),
-                                        .is_fast_math = session->config->math == TP_MATH_FAST,
-                                        .max_slab_segment_bytes = UINT64_MAX};
-    TP_TRY(build_train(session, &session->cross_shard, batch, &graph));
-    tpucl_status status = tp_compile(graph, &options, &program);
-    if (status == TPUCL_OK)
-        *out_fits = tp_executor_core_bytes(session->executor, program) <=
-                    (uint64_t)tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0);
-    tp_program_destroy(program);
-    tp_graph_destroy(graph);
-    if (status == TPUCL_UNSUPPORTED && batch > 1) {
-        *out_fits = false;
-        return TPUCL_OK;
-    }
-    return status;
-}
-
-tpucl_status tp_session_largest_batch(const tp_session *session, int64_t *out_per_core_batch)
-{
-    enum { MOST = 1 << 24 };
-    *out_per_core_batch = 0;
-    if (tp_topology_figure(session->topology, TP_FIGURE_HBM_BYTES, 0) <= 0)
-        return TP_FAIL(TPUCL_UNSUPPORTED, "topology '%s' does not say how much HBM a core has",
-                       session->topology->name);
-    for (int64_t batch = 1; batch <= MOST; batch *= 2) {
-        bool does_fit = false;
-        TP_TRY(fits(session, batch, &does_fit));
-        if (!does_fit) break;
-        *out_per_core_batch = batch;
-    }
-    return TPUCL_OK;
 }
 
 /* The first use of a device verifies kernels, which takes a while: shown like the building of programs. */
@@ -203,10 +167,30 @@ static void note_startup(tp_session *session, const tp_loaded *loaded, double co
     session->startup.kernels = tp_session_lap(session) - info.memory_seconds;
 }
 
+/* What does not fit the topology's HBM is refused as that, also where it could not be compiled because the device
+ * is too small as well. */
+static tpucl_status compile_what_fits(tp_session *session, tp_session_graph *graph)
+{
+    const tpucl_status status = compile_for_devices(session, graph);
+    if (graph != &session->train) return status;
+    if (status == TPUCL_OK) return tp_session_check_hbm(session, graph->programs[0]);
+    if (status != TPUCL_OUT_OF_DEVICE_MEMORY) return status;
+    tpucl_error error;
+    tp_session_plan plan = {0};
+    tp_error_capture(&error);
+    tpucl_status planned =
+        tp_session_plan_batch(session, session->config->per_core_batch, false, &plan);
+    if (planned == TPUCL_OK && plan.program) planned = tp_session_check_hbm(session, plan.program);
+    tp_session_plan_deinit(&plan);
+    if (planned != TPUCL_OK) return planned;
+    tp_error_restore(&error);
+    return status;
+}
+
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph)
 {
     uint64_t begin_ns = tp_clock_now_ns();
-    TP_TRY(compile_for_devices(session, graph));
+    TP_TRY(compile_what_fits(session, graph));
     const double compile_seconds = graph == &session->train ? tp_session_lap(session) : 0;
     TP_TRY(tp_executor_load(session->executor, (const tp_program *const *)graph->programs,
                             session->options.build_progress, session->options.build_user,

@@ -114,6 +114,7 @@ tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
 tpucl_status tp_session_build_model(tp_session *session);
 tpucl_status tp_session_check_labels(const tp_session *session);
 /* session_graphs.c: graphs, then programs and what is loaded. */
+tpucl_status tp_session_prepare_train(tp_session *session); /* labels and groups, before: */
 tpucl_status tp_session_build_train(tp_session *session);
 tpucl_status tp_session_load(tp_session *session, tp_session_graph *graph);
 /* Builds, compiles and loads the evaluation when it is first asked for. */

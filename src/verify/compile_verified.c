@@ -15,6 +15,7 @@ static tpucl_status compile_with(const tp_graph *graph, tp_device *device,
                                         .caps = tp_device_get_caps(device),
                                         .allow = allow,
                                         .cores = options->cores,
+                                        .max_slab_segment_bytes = options->max_slab_segment_bytes,
                                         .is_fast_math = options->is_fast_math};
     return tp_compile(graph, &compile, out_program);
 }

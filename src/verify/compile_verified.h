@@ -11,11 +11,12 @@
 #include "verify/verdicts.h"
 
 typedef struct tp_compile_verified_options {
-    const char *name;         /* of the program */
-    int32_t cores;            /* of the device, at most, that run it in one wave; 0: one */
-    bool is_fast_math;        /* then nothing is promised, and generated kernels are not checked */
-    const char *cache_folder; /* for verdicts; NULL: not kept */
-    tp_verdicts_progress progress; /* may be NULL */
+    const char *name;  /* of the program */
+    int32_t cores;     /* of the device, at most, that run it in one wave; 0: one */
+    bool is_fast_math; /* then nothing is promised, and generated kernels are not checked */
+    uint64_t max_slab_segment_bytes; /* 0: what the device allocates at once */
+    const char *cache_folder;        /* for verdicts; NULL: not kept */
+    tp_verdicts_progress progress;   /* may be NULL */
     void *user;
     double *inout_verify_seconds; /* NULL, or what verdicts took is added to it */
 } tp_compile_verified_options;
