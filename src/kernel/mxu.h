@@ -114,7 +114,7 @@ typedef struct tp_mxu_scratch {
 #define TP_MXU_MAX_SCRATCH 4
 #define TP_MXU_MAX_LAUNCHES 8
 #define TP_MXU_MAX_VARIANTS 16
-#define TP_MXU_KNOB_COUNT 11
+#define TP_MXU_KNOB_COUNT 13
 
 /* A variant and a value for each of its knobs: kernel/mxu_choice.h. */
 typedef struct tp_mxu_choice {

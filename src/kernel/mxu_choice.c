@@ -20,6 +20,8 @@ static const tp_mxu_knob_row rows[TP_MXU_KNOB_COUNT] = {
     [TP_MXU_THREAD_M] = {"THREAD_M", 1, 8},
     [TP_MXU_THREAD_N] = {"THREAD_N", 1, 8},
     [TP_MXU_TILE_K] = {"TILE_K", 1, 128},
+    [TP_MXU_GROUP_PANELS] = {"GROUP_PANELS", 1, 8},
+    [TP_MXU_GROUP_TILES] = {"GROUP_TILES", 1, 8},
 };
 
 #define KNOB(name) (1u << TP_MXU_##name)
@@ -28,6 +30,7 @@ static const struct {
     uint32_t knobs;
 } variants[] = {
     {"mxu_pairs", KNOB(TILE_M) | KNOB(TILE_VECTORS) | KNOB(PANEL_BY_ROW) | KNOB(GROUPS_PER_UNIT)},
+    {"mxu_outer", KNOB(GROUP_PANELS) | KNOB(GROUP_TILES) | KNOB(TILE_VECTORS)},
     {"mxu_register", KNOB(TILE_M) | KNOB(VECTOR_WIDTH) | KNOB(TILE_VECTORS) | KNOB(PANEL_BY_ROW) |
                          KNOB(B_IS_PACKED) | KNOB(GROUPS_PER_UNIT)},
     {"mxu_local",
@@ -117,11 +120,10 @@ static tpucl_status check_variant(check *c, const char *variant)
 {
     if (strcmp(variant, "mxu_register") == 0)
         return check_register(c, c->values[TP_MXU_VECTOR_WIDTH], c->values[TP_MXU_B_IS_PACKED]);
-    if (strcmp(variant, "mxu_pairs") == 0) {
-        if (c->values[TP_MXU_TILE_VECTORS] == 4)
-            return refuse(c, TP_MXU_TILE_VECTORS, "expected 1 or 2");
-        return check_register(c, 16, true);
-    }
+    const bool is_pairs = strcmp(variant, "mxu_pairs") == 0;
+    if ((is_pairs || strcmp(variant, "mxu_outer") == 0) && c->values[TP_MXU_TILE_VECTORS] > 2)
+        return refuse(c, TP_MXU_TILE_VECTORS, "expected 1 or 2");
+    if (is_pairs) return check_register(c, 16, true);
     if (strcmp(variant, "mxu_local") == 0 && TP_MXU_K_CHUNK % c->values[TP_MXU_TILE_K] != 0)
         return refuse(c, TP_MXU_TILE_K, "it has to divide 128");
     return TPUCL_OK;
@@ -141,7 +143,9 @@ tpucl_status tp_mxu_choice_check(const tp_mxu_problem *problem, const tp_device_
         if (c.reason == NULL) return TPUCL_OUT_OF_MEMORY;
     }
     if (c.reason == NULL) TP_TRY(check_variant(&c, choice->variant));
-    if (c.reason == NULL && strcmp(choice->variant, "mxu_pairs") == 0 && !caps->has_bf16_pairs)
+    const bool is_in_pairs =
+        strcmp(choice->variant, "mxu_pairs") == 0 || strcmp(choice->variant, "mxu_outer") == 0;
+    if (c.reason == NULL && is_in_pairs && !caps->has_bf16_pairs)
         c.reason = "the device has no instruction for pairs of bf16";
     *out_reason = c.reason;
     return TPUCL_OK;

@@ -22,7 +22,9 @@ typedef enum tp_mxu_knob {
     TP_MXU_THREADS_N,
     TP_MXU_THREAD_M,
     TP_MXU_THREAD_N,
-    TP_MXU_TILE_K
+    TP_MXU_TILE_K,
+    TP_MXU_GROUP_PANELS, /* of mxu_outer: panels of 16 rows and tiles of a work-group */
+    TP_MXU_GROUP_TILES
 } tp_mxu_knob;
 
 typedef struct tp_mxu_knob_row {

@@ -48,7 +48,7 @@ static bool fits(const tp_mxu_builder *builder, const groups *g)
 }
 
 /* Large groups read their operands least often; as many as keep all compute units busy. */
-static groups choose_groups(const tp_mxu_builder *builder, int64_t levels)
+static groups find_groups(const tp_mxu_builder *builder, int64_t levels)
 {
     const tp_mxu_problem *p = builder->problem;
     groups g = {.vectors = p->n <= VECTOR ? 1 : 2,
@@ -72,6 +72,21 @@ static groups choose_groups(const tp_mxu_builder *builder, int64_t levels)
         else
             g.tiles = (g.tiles + 1) / 2;
     }
+    return g;
+}
+
+/* The same, or what a tuning record says. */
+static groups choose_groups(const tp_mxu_builder *builder, int64_t levels)
+{
+    const tp_mxu_problem *p = builder->problem;
+    groups g = find_groups(builder, levels);
+    if (levels > 0) return g; /* records know nothing of sums over cores */
+    g.panels = tp_mxu_knob_value(builder, TP_MXU_GROUP_PANELS, (int)g.panels);
+    g.tiles = tp_mxu_knob_value(builder, TP_MXU_GROUP_TILES, (int)g.tiles);
+    g.vectors = tp_mxu_knob_value(builder, TP_MXU_TILE_VECTORS, (int)g.vectors);
+    g.columns = g.vectors * VECTOR;
+    g.count_m = tp_mxu_ceil_div(p->m, g.panels * PANEL);
+    g.count_n = tp_mxu_ceil_div(p->n, g.tiles * g.columns);
     return g;
 }
 

@@ -136,7 +136,7 @@ Test(search_space, is_in_order_and_within_bounds)
     const tp_search_row *rows = tp_search_space(&count);
     while (tp_search_variant(variants) != NULL)
         variants++;
-    cr_assert(variants == 6);
+    cr_assert(variants == 7);
     for (size_t i = 0; i < count; i++) {
         const tp_mxu_knob_row *knob = tp_mxu_knob_describe(rows[i].knob);
         cr_assert(tp_mxu_variant_has_knob(rows[i].variant, rows[i].knob));
