@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resizing: tf.image.resize's numbers, what stays the same, and where windows and borders lie. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "data/image_resize.h"
@@ -117,4 +118,45 @@ Test(image_resize, another_size_can_be_a_mistake)
         TPUCL_INVALID_ARGUMENT);
     cr_assert(strstr(tpucl_last_error()->message, "'the image' has 8 x 4"), "%s",
               tpucl_last_error()->message);
+}
+
+/* Sizes, ratios and places of what is drawn of an image of 400 x 300; then one that is too long for any. */
+Test(image_resize, areas_by_chance)
+{
+    double least = 1, most = 0, narrow = 10, wide = 0;
+    int thirds[3] = {0}, areas[4] = {0};
+    for (uint32_t step = 0; step < 4000; step++) {
+        const tp_augment_place place = {5, step, step % 3, step % 7};
+        const tp_image_area a = tp_image_draw_area(&place, 0.2, 300, 400);
+        const double share = (double)a.height * a.width / (300 * 400);
+        const double ratio = (double)a.width / a.height;
+        cr_assert(a.top >= 0 && a.left >= 0 && a.top + a.height <= 300 && a.left + a.width <= 400);
+        least = fmin(least, share), most = fmax(most, share);
+        narrow = fmin(narrow, ratio), wide = fmax(wide, ratio);
+        const double room = 400 - a.width;
+        if (room >= 30) thirds[a.left == (int)room ? 2 : (int)(3 * a.left / room)]++;
+        if (share < 0.6) areas[(int)((share - 0.199) / 0.1003)]++;
+    }
+    cr_assert(least > 0.19 && least < 0.21 && most > 0.95, "%g %g", least, most);
+    cr_assert(narrow > 0.74 && narrow < 0.77 && wide > 1.3 && wide < 1.35, "%g %g", narrow, wide);
+    for (int i = 0; i < 3; i++) /* five deviations of an even share */
+        cr_assert(abs(3 * thirds[i] - thirds[0] - thirds[1] - thirds[2]) < 500, "%d", thirds[i]);
+    for (int i = 1; i < 4; i++) /* small ones nearly always fit, so they are evenly many */
+        cr_assert(abs(areas[i] - areas[0]) < 170, "%d %d", areas[i], areas[0]);
+    const tp_augment_place place = {5, 0, 0, 0};
+    const tp_image_area band = tp_image_draw_area(&place, 0.9, 10, 1000);
+    cr_assert(band.top == 0 && band.height == 10 && band.width == 13 && band.left == 493);
+}
+
+/* What lies around an area takes no part in it. */
+Test(image_resize, an_area_is_cut_before_it_is_resized)
+{
+    const tp_image_area area = {.top = 2, .left = 3, .height = 4, .width = 2};
+    const tp_image image = {8, 8, 1, pixels};
+    memset(pixels, 255, 64);
+    for (int y = 2; y < 6; y++)
+        memset(pixels + 8 * y + 3, 7, 2);
+    cr_assert(tp_image_resize_area(&image, &area, true, 11, 3, &buffer, out) == TPUCL_OK);
+    for (int i = 0; i < 33; i++)
+        cr_assert_eq(out[i], 7);
 }
