@@ -10,9 +10,9 @@
 
 typedef struct records_values {
     tp_cmd_common common;
-    const char *output, *labels, *preset, *compression, *input_compression;
-    int64_t shards, seed, png_level, limit;
-    bool force, skip_faults;
+    const char *output, *labels, *preset, *compression, *input_compression, *resize;
+    int64_t shards, seed, png_level, limit, height, width, quality;
+    bool force, skip_faults, upright;
 } records_values;
 
 static const tp_opt_row options[] = {
@@ -66,6 +66,38 @@ static const tp_opt_row options[] = {
      .max = 9,
      .offset = offsetof(records_values, png_level),
      .help = "make: 1 is fast, 9 is small"},
+    {.name = "height",
+     .kind = TP_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 65535,
+     .offset = offsetof(records_values, height),
+     .help =
+         "make: bring the images of a folder to this height, with --width, and encode them again"},
+    {.name = "width",
+     .kind = TP_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 65535,
+     .offset = offsetof(records_values, width),
+     .help = "make: likewise the width"},
+    {.name = "resize",
+     .kind = TP_OPT_TEXT,
+     .value = "HOW",
+     .offset = offsetof(records_values, resize),
+     .help = "make: stretch (default), crop the middle, or pad with black"},
+    {.name = "jpeg",
+     .kind = TP_OPT_INT,
+     .value = "QUALITY",
+     .min = 1,
+     .max = 100,
+     .offset = offsetof(records_values, quality),
+     .help =
+         "make: encode the images of a folder as JPEG; default as they are, or PNG in a new size"},
+    {.name = "upright",
+     .kind = TP_OPT_FLAG,
+     .offset = offsetof(records_values, upright),
+     .help = "make: turn images as their EXIF data say, when they are encoded again"},
     {.name = "limit",
      .kind = TP_OPT_INT,
      .value = "N",
@@ -226,6 +258,11 @@ static tp_exit run_writing(const tp_cmd *cmd, const records_values *values, bool
     to.shards = (int32_t)values->shards;
     to.compression = values->compression;
     to.png_level = (int32_t)values->png_level;
+    to.height = (int32_t)values->height;
+    to.width = (int32_t)values->width;
+    to.resize = values->resize;
+    to.jpeg_quality = (int32_t)values->quality;
+    to.upright = values->upright;
     to.shuffle = values->seed != 0;
     to.seed = (uint64_t)values->seed;
     to.force = values->force;
@@ -297,7 +334,8 @@ const tp_cmd tp_cmd_records = {
         "or *.tfrecord files, or a pattern in quotes.\n\n"
         "make: of an IDX or .npy file of images and --labels, or of a folder that holds a folder "
         "of images for each class. Arrays of bytes become PNG files, image files are taken as they "
-        "are. Each file appears when it is complete: the same command after an interruption goes "
+        "are, unless a size or --jpeg is given. Each file appears when it is complete: the same "
+        "command after an interruption goes "
         "on with the first one that is missing.\n\n"
         "convert: the same records in another number of files or another compression. inspect: "
         "which features there are. verify: every checksum; exit code 1 and the place when one is "
@@ -307,6 +345,8 @@ const tp_cmd tp_cmd_records = {
         "data/train --shards 8\n60,000 digits as PNG in eight files\n"
         "tpucl records make photos -o data/photos --preset imagenet --shuffle 1\na folder per "
         "class, mixed\n"
+        "tpucl records make photos -o small/train --height 256 --width 256 --resize crop --jpeg "
+        "90\nall of one size, as JPEG\n"
         "tpucl records inspect data\nwhich features the records have\n"
         "tpucl records verify 'data/train-*' --json -\nall checksums, as JSON\n"
         "tpucl records convert data -o packed/train --compression gzip --shards 2\nfewer, smaller "

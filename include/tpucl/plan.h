@@ -48,7 +48,27 @@ typedef struct tpucl_plan_row {
     int32_t wave_cores;
     uint64_t device_bytes, device_least_bytes, device_limit_bytes;
     uint64_t host_bytes, host_limit_bytes; /* staging and sums; what the host has */
+    /* Projected, for this batch; all 0 where the topology has no figures to project with */
+    const char *machine_class; /* "tpu": whose efficiency was taken; NULL: nothing is projected */
+    double step_seconds, step_low_seconds, step_high_seconds;
+    double device_seconds, feed_seconds, sum_seconds; /* of it; side by side or hidden */
+    double examples_per_second;
+    double epoch_seconds, epoch_low_seconds,
+        epoch_high_seconds; /* 0: nobody knows how many examples */
+    double epoch_cost;      /* 0 without a price */
+    const char *limiter;    /* "products", "memory", "launches", "host link", "all-reduce" */
+    double mxu_share;       /* useful part of the array's work; 1 without tiles */
+    double peak_share;      /* of the peak */
+    int64_t
+        ridge_batch; /* per core, from which multiplications and not memory bound the products; 0: never */
+    bool recurrent; /* the turns of a loop are most of the time */
 } tpucl_plan_row;
+
+/* A layer's part of the device's time, projected. */
+typedef struct tpucl_plan_layer {
+    const char *name, *limiter; /* name "": the loss, the optimizer */
+    double seconds, mxu_share;
+} tpucl_plan_layer;
 
 typedef struct tpucl_plan_kind {
     const char *key, *text; /* "activations" */
@@ -80,11 +100,40 @@ TPUCL_API tpucl_plan_tensor tpucl_plan_report_tensor(const tpucl_plan_report *re
 /* Tensors that tiles more than double. */
 TPUCL_API const char *tpucl_plan_report_warning(const tpucl_plan_report *report, int32_t row,
                                                 int32_t index);
+/* The longest first; `name` is NULL past the end. */
+TPUCL_API tpucl_plan_layer tpucl_plan_report_layer(const tpucl_plan_report *report, int32_t row,
+                                                   int32_t index);
 /* What was assumed: no device, no data. */
 TPUCL_API const char *tpucl_plan_report_note(const tpucl_plan_report *report, int32_t index);
 /* As docs/json.md describes it; caller frees with tpucl_free. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_plan_report_json(const tpucl_plan_report *report,
                                                                char **out_text);
+
+/* Projections beside what others published: what a projection is worth. */
+typedef struct tpucl_published_row {
+    const char *model, *topology, *machine_class, *unit, *source;
+    int32_t machines;
+    bool over_network;    /* the link from the user's machine bounds it, whatever the device does */
+    int64_t global_batch; /* 0: in the model's name */
+    double published, projected, low, high;
+    double factor; /* how far off: the larger by the smaller */
+} tpucl_published_row;
+
+typedef struct tpucl_published_summary {
+    int32_t rows, in_band;
+    double mean_factor, worst_factor; /* geometric mean, largest */
+} tpucl_published_summary;
+
+typedef struct tpucl_published_report tpucl_published_report;
+TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_published(tpucl_published_report **out_report);
+TPUCL_API void tpucl_published_report_destroy(tpucl_published_report *report);
+TPUCL_API tpucl_published_summary
+tpucl_published_report_summary(const tpucl_published_report *report);
+/* `model` is NULL past the end. */
+TPUCL_API tpucl_published_row tpucl_published_report_row(const tpucl_published_report *report,
+                                                         int32_t index);
+TPUCL_API TPUCL_MUST_CHECK tpucl_status
+tpucl_published_report_json(const tpucl_published_report *report, char **out_text);
 
 /* One array in tiles of 8 x 128: "f32[256,512,128,2]". TPUCL_INVALID_ARGUMENT for what is none. */
 typedef struct tpucl_padded_array {

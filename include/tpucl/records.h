@@ -99,6 +99,12 @@ typedef struct tpucl_records_make_options {
     /* Called for each record; false stops: TPUCL_INTERRUPTED, complete files stay. May be NULL. */
     bool (*progress)(void *user, int64_t done, int64_t total);
     void *user;
+    /* Folders of images: brought to this size and encoded again, as PNG or, with a quality from 1 to 100, as JPEG; both
+     * 0: files are taken as they are. */
+    int32_t height, width;
+    const char *resize;   /* "stretch" (default), "crop" the middle, "pad" with black */
+    int32_t jpeg_quality; /* also without a size */
+    bool upright;         /* turned as EXIF data say, when they are encoded again */
 } tpucl_records_make_options;
 
 static inline tpucl_records_make_options tpucl_records_make_options_default(void)

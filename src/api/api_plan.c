@@ -218,12 +218,59 @@ static tpucl_status fill_row(planner *p, tp_plan_entry *entry)
     return row->refusal ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
 }
 
+/* ---- time ---- */
+
+static void fill_epoch(const planner *p, int64_t examples, tpucl_plan_row *row)
+{
+    if (p->options->examples) examples = p->options->examples;
+    if (examples < 1 || row->global_batch < 1) return;
+    const double steps =
+        (double)(examples / row->global_batch + (examples % row->global_batch != 0));
+    row->epoch_seconds = steps * row->step_seconds;
+    row->epoch_low_seconds = steps * row->step_low_seconds;
+    row->epoch_high_seconds = steps * row->step_high_seconds;
+    row->epoch_cost = p->options->price_per_hour * row->epoch_seconds / 3600;
+}
+
+static tpucl_status project_row(const planner *p, tp_plan_entry *entry)
+{
+    const tp_topology *topology = tp_session_topology(entry->session);
+    tpucl_plan_row *row = &entry->row;
+    tp_work *work = NULL;
+    tp_session_info info;
+    if (!entry->plan.program) return TPUCL_OK;
+    TP_TRY(tp_work_create(tp_session_train_graph(entry->session), entry->plan.program,
+                          row->per_core_batch, &work));
+    const tp_project_options options = {.machine = tp_machine_class_of(topology, work)};
+    const tpucl_status status = tp_project(work, topology, &options, &entry->projection);
+    tp_work_destroy(work);
+    if (status != TPUCL_OK) return status == TPUCL_UNSUPPORTED ? TPUCL_OK : status;
+    const tp_projection *projection = entry->projection;
+    row->machine_class = tp_machine_class_name(projection->machine);
+    row->step_seconds = projection->seconds;
+    row->step_low_seconds = projection->low;
+    row->step_high_seconds = projection->high;
+    row->device_seconds = projection->device_seconds;
+    row->feed_seconds = projection->feed_seconds;
+    row->sum_seconds = projection->sum_seconds;
+    row->examples_per_second = projection->examples_per_second;
+    row->limiter = tp_limiter_name(projection->limiter);
+    row->mxu_share = projection->mxu_share;
+    row->peak_share = projection->peak_share;
+    row->ridge_batch = projection->ridge_batch < 1e15 ? (int64_t)projection->ridge_batch : 0;
+    row->recurrent = projection->is_recurrent;
+    tp_session_get_info(entry->session, &info);
+    fill_epoch(p, p->has_data ? info.train_examples : 0, row);
+    return TPUCL_OK;
+}
+
 static tpucl_status add_topology(planner *p, const char *override)
 {
     TP_TRY(tp_plan_entries_push(&p->report->entries, (tp_plan_entry){.session = NULL}));
     tp_plan_entry *entry = &p->report->entries.items[p->report->entries.count - 1];
     TP_TRY(open_session(p, override, NULL, &entry->session));
     TP_TRY(fill_row(p, entry));
+    TP_TRY(project_row(p, entry));
     TP_TRY(find_largest(p, override, false, &entry->row.largest_float32, &entry->row.step_float32));
     return find_largest(p, override, true, &entry->row.largest_bfloat16, &entry->row.step_bfloat16);
 }
@@ -299,6 +346,7 @@ void tpucl_plan_report_destroy(tpucl_plan_report *report)
 {
     if (!report) return;
     for (size_t i = 0; i < report->entries.count; i++) {
+        tp_projection_destroy(report->entries.items[i].projection);
         tp_session_plan_deinit(&report->entries.items[i].plan);
         tp_session_destroy(report->entries.items[i].session);
     }
@@ -306,34 +354,4 @@ void tpucl_plan_report_destroy(tpucl_plan_report *report)
     tp_plan_notes_deinit(&report->notes);
     tp_arena_destroy(report->arena);
     tp_free(report);
-}
-
-/* ---- one array ---- */
-
-tpucl_status tpucl_pad_array(const char *type, tpucl_padded_array *out_array)
-{
-    TP_API_NEED(type);
-    TP_API_NEED(out_array);
-    char name[16], shape_text[TP_SHAPE_TEXT_MAX], tiles[160];
-    const size_t length = strcspn(type, "[");
-    tp_dtype dtype;
-    tp_shape shape;
-    if (length >= sizeof name || !type[length])
-        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
-                       "expected a dtype and a shape like f32[256,512,128,2], found '%.80s'", type);
-    snprintf(name, sizeof name, "%.*s", (int)length, type);
-    TP_TRY(tp_dtype_parse(name, &dtype));
-    TP_TRY(tp_shape_parse(type + length, &shape));
-    const tp_padded_array padded = tp_pad_array(dtype, &shape);
-    *out_array = (tpucl_padded_array){.bytes = padded.bytes,
-                                      .row_major_bytes = padded.row_major,
-                                      .best_bytes = padded.best,
-                                      .row_major_padding = padded.row_padding,
-                                      .best_padding = padded.best_padding};
-    if (padded.row_padding <= 2) return TPUCL_OK;
-    tp_shape_format(&shape, shape_text, sizeof shape_text);
-    tp_describe_tiles(dtype, &shape, shape.rank - 2, shape.rank - 1, tiles, sizeof tiles);
-    snprintf(out_array->warning, sizeof out_array->warning, "%s%s takes %.1f times its bytes: %s",
-             tp_dtype_name(dtype), shape_text, padded.row_padding, tiles);
-    return TPUCL_OK;
 }

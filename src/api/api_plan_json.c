@@ -52,6 +52,19 @@ const char *tpucl_plan_report_warning(const tpucl_plan_report *report, int32_t r
     return memory && index >= 0 && index < memory->warning_count ? memory->warnings[index] : NULL;
 }
 
+tpucl_plan_layer tpucl_plan_report_layer(const tpucl_plan_report *report, int32_t row,
+                                         int32_t index)
+{
+    const tp_plan_entry *entry = entry_at(report, row);
+    if (!entry || !entry->projection || index < 0 ||
+        (size_t)index >= entry->projection->layers.count)
+        return (tpucl_plan_layer){NULL, NULL, 0, 0};
+    const tp_projected_layer *layer = &entry->projection->layers.items[index];
+    return (tpucl_plan_layer){layer->name, tp_limiter_name(layer->limiter), layer->seconds,
+                              layer->spent_flops > 0 ? layer->useful_flops / layer->spent_flops
+                                                     : 1};
+}
+
 const char *tpucl_plan_report_note(const tpucl_plan_report *report, int32_t index)
 {
     if (!report || index < 0 || (size_t)index >= report->notes.count) return NULL;
@@ -149,6 +162,63 @@ static void write_device(tp_json_writer *writer, const tp_plan_entry *entry)
     tp_json_end_object(writer);
 }
 
+static void put_if(tp_json_writer *writer, const char *key, double value)
+{
+    if (value > 0)
+        tp_json_put_double(writer, key, value);
+    else
+        tp_json_put_string(writer, key, NULL);
+}
+
+static void write_layers(tp_json_writer *writer, const tp_projection *projection)
+{
+    tp_json_key(writer, "layers");
+    tp_json_begin_array(writer);
+    for (size_t i = 0; i < projection->layers.count; i++) {
+        const tp_projected_layer *layer = &projection->layers.items[i];
+        tp_json_begin_object(writer);
+        tp_json_put_string(writer, "name", layer->name);
+        tp_json_put_double(writer, "seconds", layer->seconds);
+        tp_json_put_string(writer, "limiter", tp_limiter_name(layer->limiter));
+        put_if(writer, "mxu_share",
+               layer->spent_flops > 0 ? layer->useful_flops / layer->spent_flops : 0);
+        tp_json_end_object(writer);
+    }
+    tp_json_end_array(writer);
+}
+
+static void write_projection(tp_json_writer *writer, const tp_plan_entry *entry)
+{
+    const tpucl_plan_row *row = &entry->row;
+    tp_json_key(writer, "projected");
+    if (!entry->projection) {
+        tp_json_write_null(writer);
+        return;
+    }
+    tp_json_begin_object(writer);
+    tp_json_put_string(writer, "kind", "projected");
+    tp_json_put_string(writer, "class", row->machine_class);
+    tp_json_put_double(writer, "efficiency", tp_machine_efficiency(entry->projection->machine));
+    tp_json_put_double(writer, "step_seconds", row->step_seconds);
+    tp_json_put_double(writer, "step_low_seconds", row->step_low_seconds);
+    tp_json_put_double(writer, "step_high_seconds", row->step_high_seconds);
+    tp_json_put_double(writer, "device_seconds", row->device_seconds);
+    tp_json_put_double(writer, "feed_seconds", row->feed_seconds);
+    tp_json_put_double(writer, "all_reduce_seconds", row->sum_seconds);
+    tp_json_put_double(writer, "examples_per_second", row->examples_per_second);
+    put_if(writer, "epoch_seconds", row->epoch_seconds);
+    put_if(writer, "epoch_low_seconds", row->epoch_low_seconds);
+    put_if(writer, "epoch_high_seconds", row->epoch_high_seconds);
+    put_if(writer, "epoch_cost", row->epoch_cost);
+    tp_json_put_string(writer, "limiter", row->limiter);
+    tp_json_put_double(writer, "mxu_share", row->mxu_share);
+    tp_json_put_double(writer, "peak_share", row->peak_share);
+    put_known(writer, "ridge_batch", (uint64_t)row->ridge_batch);
+    tp_json_put_bool(writer, "recurrent", row->recurrent);
+    write_layers(writer, entry->projection);
+    tp_json_end_object(writer);
+}
+
 static void write_row(tp_json_writer *writer, const tp_plan_entry *entry)
 {
     const tpucl_plan_row *row = &entry->row;
@@ -171,6 +241,7 @@ static void write_row(tp_json_writer *writer, const tp_plan_entry *entry)
     }
     write_largest(writer, row);
     write_device(writer, entry);
+    write_projection(writer, entry);
     tp_json_end_object(writer);
 }
 

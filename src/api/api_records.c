@@ -39,6 +39,17 @@ static tpucl_status convert_reading(const tpucl_records_options *all, tp_record_
     return parse_compression(all->compression, TP_COMPRESSION_SNIFF, &out->compression);
 }
 
+static tpucl_status parse_resize(const char *name, tp_resize_mode *out_mode)
+{
+    static const char *const names[] = {"stretch", "crop", "pad"}; /* from TP_RESIZE_STRETCH on */
+    for (int i = 0; i < 3; i++)
+        if (!name || strcmp(name, names[i]) == 0) {
+            *out_mode = (tp_resize_mode)(TP_RESIZE_STRETCH + i);
+            return TPUCL_OK;
+        }
+    return TP_FAIL(TPUCL_INVALID_ARGUMENT, "resize '%s'; expected stretch, crop or pad", name);
+}
+
 static tpucl_status convert_making(const tpucl_records_make_options *all, tp_make_options *out)
 {
     *out = (tp_make_options){.inputs = all->inputs,
@@ -46,6 +57,10 @@ static tpucl_status convert_making(const tpucl_records_make_options *all, tp_mak
                              .output = all->output,
                              .shards = all->shards ? all->shards : 1,
                              .png_level = all->png_level,
+                             .height = all->height,
+                             .width = all->width,
+                             .jpeg_quality = all->jpeg_quality,
+                             .is_upright = all->upright,
                              .shuffle = all->shuffle,
                              .seed = all->seed,
                              .force = all->force,
@@ -56,6 +71,7 @@ static tpucl_status convert_making(const tpucl_records_make_options *all, tp_mak
     if (all->png_level < 0 || all->png_level > 9)
         return TP_FAIL(TPUCL_INVALID_ARGUMENT, "'png_level' is %d, expected 0 to 9",
                        (int)all->png_level);
+    TP_TRY(parse_resize(all->resize, &out->resize));
     TP_TRY(tp_record_preset_find(all->preset ? all->preset : "tfds", &out->preset));
     TP_TRY(parse_compression(all->compression, TP_COMPRESSION_NONE, &out->compression));
     if (out->compression != TP_COMPRESSION_SNIFF) return TPUCL_OK;

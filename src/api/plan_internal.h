@@ -7,12 +7,14 @@
 #include <tpucl/plan.h>
 #include "api/check_internal.h"
 #include "core/array.h"
+#include "plan/project.h"
 #include "train/session_plan.h"
 
 /* One topology: the session lives as long as the report, whose texts borrow from it. */
 typedef struct tp_plan_entry {
     tp_session *session;
     tp_session_plan plan;
+    tp_projection *projection; /* NULL: nothing is projected */
     tpucl_plan_row row;
 } tp_plan_entry;
 

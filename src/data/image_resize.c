@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resizing by a separable triangle filter. */
+ * Resizing by a separable triangle filter, and the parts of images that Inception's training takes. */
 #include "data/image_resize.h"
 
 #include <math.h>
 #include <string.h>
 #include "core/alloc.h"
+#include "num/philox.h"
+
+enum { AREA_TRIES = 10 };
+static const float log_ratio = 0.2876820724f; /* log(4 / 3) */
+
+/* Rows lie `stride` bytes apart. */
+typedef struct view {
+    const uint8_t *pixels;
+    size_t stride;
+    int32_t height, width, channels;
+} view;
 
 /* A part of an image, and where in the result it goes. */
 typedef struct region {
@@ -90,11 +101,10 @@ static uint8_t to_byte(float value)
 }
 
 /* Rows come as they are needed, in a ring of as many as one position takes. */
-static void resize_region(const tp_image *image, const region *r, const axis *columns,
-                          const axis *rows, float *ring, uint8_t *out, size_t out_stride)
+static void resize_region(const view *image, const region *r, const axis *columns, const axis *rows,
+                          float *ring, uint8_t *out, size_t out_stride)
 {
     const size_t row_elems = (size_t)r->to_width * (size_t)image->channels;
-    const size_t in_stride = (size_t)image->width * (size_t)image->channels;
     float *sums = ring + (size_t)rows->taps * row_elems;
     int32_t made = 0; /* rows of the image that were resized, from the first on */
     for (int32_t y = 0; y < r->to_height; y++) {
@@ -104,7 +114,7 @@ static void resize_region(const tp_image *image, const region *r, const axis *co
             rows->taps < image->height - first ? rows->taps : image->height - first;
         if (made < first) made = first;
         for (; made < first + taps; made++)
-            resize_row(image->pixels + (size_t)made * in_stride, columns, r->to_width,
+            resize_row(image->pixels + (size_t)made * image->stride, columns, r->to_width,
                        image->channels, image->width,
                        ring + (size_t)(made % rows->taps) * row_elems);
         uint8_t *to =
@@ -120,12 +130,11 @@ static void resize_region(const tp_image *image, const region *r, const axis *co
     }
 }
 
-static region choose_region(const tp_image *image, tp_resize_mode mode, int32_t height,
-                            int32_t width)
+static region choose_region(const view *image, tp_resize_mode mode, int32_t height, int32_t width)
 {
     region r = {0, 0, image->height, image->width, 0, 0, height, width};
     const double scale_y = (double)height / image->height, scale_x = (double)width / image->width;
-    if (mode == TP_RESIZE_CROP) {
+    if (mode == TP_RESIZE_CROP || mode == TP_RESIZE_AREA) {
         const double scale = scale_y > scale_x ? scale_y : scale_x;
         r.height = height / scale;
         r.width = width / scale;
@@ -141,11 +150,40 @@ static region choose_region(const tp_image *image, tp_resize_mode mode, int32_t 
     return r;
 }
 
+static tpucl_status resize_view(const view *image, const region *r, bool antialias,
+                                tp_resize_buffer *buffer, uint8_t *out, size_t stride)
+{
+    const size_t taps_x = (size_t)taps_of(r->width / r->to_width, antialias);
+    const size_t taps_y = (size_t)taps_of(r->height / r->to_height, antialias);
+    const size_t weights_x = taps_x * (size_t)r->to_width;
+    const size_t weights_y = taps_y * (size_t)r->to_height;
+    TP_TRY(reserve(&buffer->rows, &buffer->rows_bytes,
+                   (taps_y + 1) * (size_t)r->to_width * (size_t)image->channels * sizeof(float)));
+    TP_TRY(
+        reserve(&buffer->weights, &buffer->weights_bytes, (weights_x + weights_y) * sizeof(float)));
+    TP_TRY(reserve(&buffer->starts, &buffer->starts_bytes,
+                   ((size_t)r->to_width + (size_t)r->to_height) * sizeof(int32_t)));
+    const axis columns = make_axis(r->x, r->width, image->width, r->to_width, antialias,
+                                   buffer->starts, buffer->weights);
+    const axis rows =
+        make_axis(r->y, r->height, image->height, r->to_height, antialias,
+                  (int32_t *)buffer->starts + r->to_width, (float *)buffer->weights + weights_x);
+    resize_region(image, r, &columns, &rows, buffer->rows, out, stride);
+    return TPUCL_OK;
+}
+
+static view view_of(const tp_image *image)
+{
+    return (view){image->pixels, (size_t)image->width * (size_t)image->channels, image->height,
+                  image->width, image->channels};
+}
+
 tpucl_status tp_image_resize_bytes(const tp_image *image, tp_resize_mode mode, bool antialias,
                                    int32_t height, int32_t width, const char *name,
                                    tp_resize_buffer *buffer, uint8_t *out)
 {
-    const size_t channels = (size_t)image->channels, stride = (size_t)width * channels;
+    const view whole = view_of(image);
+    const size_t stride = (size_t)width * (size_t)image->channels;
     if (image->height == height && image->width == width) {
         memcpy(out, image->pixels, (size_t)height * stride);
         return TPUCL_OK;
@@ -154,24 +192,61 @@ tpucl_status tp_image_resize_bytes(const tp_image *image, tp_resize_mode mode, b
         return TP_FAIL(TPUCL_INVALID_ARGUMENT,
                        "'%s' has %d x %d pixels, expected %d x %d; set data.image.resize", name,
                        image->width, image->height, width, height);
-    const region r = choose_region(image, mode, height, width);
-    const size_t taps_x = (size_t)taps_of(r.width / r.to_width, antialias);
-    const size_t taps_y = (size_t)taps_of(r.height / r.to_height, antialias);
-    const size_t weights_x = taps_x * (size_t)r.to_width, weights_y = taps_y * (size_t)r.to_height;
-    TP_TRY(reserve(&buffer->rows, &buffer->rows_bytes,
-                   (taps_y + 1) * (size_t)r.to_width * channels * sizeof(float)));
-    TP_TRY(
-        reserve(&buffer->weights, &buffer->weights_bytes, (weights_x + weights_y) * sizeof(float)));
-    TP_TRY(reserve(&buffer->starts, &buffer->starts_bytes,
-                   ((size_t)r.to_width + (size_t)r.to_height) * sizeof(int32_t)));
-    const axis columns = make_axis(r.x, r.width, image->width, r.to_width, antialias,
-                                   buffer->starts, buffer->weights);
-    const axis rows =
-        make_axis(r.y, r.height, image->height, r.to_height, antialias,
-                  (int32_t *)buffer->starts + r.to_width, (float *)buffer->weights + weights_x);
+    const region r = choose_region(&whole, mode, height, width);
     if (mode == TP_RESIZE_PAD) memset(out, 0, (size_t)height * stride);
-    resize_region(image, &r, &columns, &rows, buffer->rows, out, stride);
-    return TPUCL_OK;
+    return resize_view(&whole, &r, antialias, buffer, out, stride);
+}
+
+tpucl_status tp_image_resize_area(const tp_image *image, const tp_image_area *area, bool antialias,
+                                  int32_t height, int32_t width, tp_resize_buffer *buffer,
+                                  uint8_t *out)
+{
+    view part = view_of(image);
+    part.pixels += (size_t)area->top * part.stride + (size_t)area->left * (size_t)part.channels;
+    part.height = area->height;
+    part.width = area->width;
+    const region r = {0, 0, area->height, area->width, 0, 0, height, width};
+    return resize_view(&part, &r, antialias, buffer, out, (size_t)width * (size_t)image->channels);
+}
+
+/* ---- areas by chance ---- */
+
+static bool draw_once(const tp_augment_place *place, uint32_t attempt, float least, int32_t height,
+                      int32_t width, tp_image_area *out)
+{
+    const tp_random_stream stream =
+        tp_random_stream_make((uint32_t)place->seed, (uint32_t)(place->seed >> 32),
+                              TP_AUGMENT_STREAM + TP_AUGMENT_AREA, place->core, place->step);
+    uint32_t words[4];
+    float u[4];
+    tp_random_words(stream, place->row * AREA_TRIES + attempt, words);
+    for (int i = 0; i < 4; i++)
+        u[i] = tp_random_uniform_from_bits(words[i]);
+    const float size = (least + (1 - least) * u[0]) * ((float)height * (float)width);
+    const float ratio = tp_math_exp((2 * u[1] - 1) * log_ratio);
+    const float w = floorf(tp_math_sqrt(size * ratio) + 0.5f);
+    const float h = floorf(tp_math_sqrt(tp_math_divide(size, ratio)) + 0.5f);
+    if (!(w >= 1 && w <= (float)width && h >= 1 && h <= (float)height)) return false;
+    out->height = (int32_t)h;
+    out->width = (int32_t)w;
+    out->top = (int32_t)fminf(floorf(u[2] * ((float)height - h + 1)), (float)height - h);
+    out->left = (int32_t)fminf(floorf(u[3] * ((float)width - w + 1)), (float)width - w);
+    return true;
+}
+
+tp_image_area tp_image_draw_area(const tp_augment_place *place, double least, int32_t height,
+                                 int32_t width)
+{
+    tp_image_area area = {0, 0, height, width};
+    for (uint32_t attempt = 0; attempt < AREA_TRIES; attempt++)
+        if (draw_once(place, attempt, (float)least, height, width, &area)) return area;
+    if (3 * (int64_t)width > 4 * (int64_t)height)
+        area.width = (int32_t)(4 * (int64_t)height / 3);
+    else if (3 * (int64_t)height > 4 * (int64_t)width)
+        area.height = (int32_t)(4 * (int64_t)width / 3);
+    area.top = (height - area.height) / 2;
+    area.left = (width - area.width) / 2;
+    return area;
 }
 
 void tp_resize_buffer_deinit(tp_resize_buffer *buffer)

@@ -4,12 +4,14 @@
 #define TP_DATA_IMAGE_RESIZE_H
 
 #include "io/image.h"
+#include "num/augment.h"
 
 typedef enum tp_resize_mode {
     TP_RESIZE_NONE,    /* another size is a mistake */
     TP_RESIZE_STRETCH, /* to the size, whatever the sides' ratio */
     TP_RESIZE_CROP,    /* keeps the ratio; the middle of what is too long */
-    TP_RESIZE_PAD      /* keeps the ratio; black where there is nothing */
+    TP_RESIZE_PAD,     /* keeps the ratio; black where there is nothing */
+    TP_RESIZE_AREA     /* in training a part drawn by chance, stretched; else as CROP */
 } tp_resize_mode;
 
 typedef struct tp_resize_buffer { /* of one thread; zeroed at first */
@@ -23,6 +25,21 @@ typedef struct tp_resize_buffer { /* of one thread; zeroed at first */
 tpucl_status tp_image_resize_bytes(const tp_image *image, tp_resize_mode mode, bool antialias,
                                    int32_t height, int32_t width, const char *name,
                                    tp_resize_buffer *buffer, uint8_t *out) TPUCL_MUST_CHECK;
+
+typedef struct tp_image_area {
+    int32_t top, left, height, width;
+} tp_image_area;
+
+/* A part of an image as Inception's training takes it (Szegedy et al. 2015, section 6; TensorFlow's
+ * sample_distorted_bounding_box, torchvision's RandomResizedCrop): `least` to 1 of its area, evenly distributed, width by
+ * height from 3/4 to 4/3, evenly in the logarithm, at any place. Ten tries, each a block of Philox (op TP_AUGMENT_STREAM +
+ * TP_AUGMENT_AREA, block 10 * row + try): area, ratio, top, left. Then the largest part of such a ratio in the middle. */
+tp_image_area tp_image_draw_area(const tp_augment_place *place, double least, int32_t height,
+                                 int32_t width);
+/* That part alone, stretched: what is around it takes no part. */
+tpucl_status tp_image_resize_area(const tp_image *image, const tp_image_area *area, bool antialias,
+                                  int32_t height, int32_t width, tp_resize_buffer *buffer,
+                                  uint8_t *out) TPUCL_MUST_CHECK;
 void tp_resize_buffer_deinit(tp_resize_buffer *buffer);
 
 #endif

@@ -216,9 +216,12 @@ int64_t tp_pipeline_batches_per_epoch(const tp_pipeline *pipeline)
     return pipeline->batches_per_epoch;
 }
 
-void tp_pipeline_get_stats(const tp_pipeline *pipeline, tp_pipeline_stats *out_stats)
+void tp_pipeline_get_stats(tp_pipeline *pipeline, tp_pipeline_stats *out_stats)
 {
     const uint64_t now_ns = tp_clock_now_ns();
+    tp_mutex_lock(&pipeline->mutex);
+    const uint64_t read_ns = pipeline->read_ns;
+    tp_mutex_unlock(&pipeline->mutex);
     *out_stats = (tp_pipeline_stats){
         .threads = pipeline->active,
         .prefetch = pipeline->prefetch,
@@ -229,5 +232,5 @@ void tp_pipeline_get_stats(const tp_pipeline *pipeline, tp_pipeline_stats *out_s
         .seconds = pipeline->begin_ns ? 1e-9 * (double)(now_ns - pipeline->begin_ns) : 0,
         .waited = 1e-9 * (double)pipeline->waited_ns,
         .waited_link = 1e-9 * (double)pipeline->link_waited_ns,
-        .read_seconds = 1e-9 * (double)pipeline->read_ns};
+        .read_seconds = 1e-9 * (double)read_ns};
 }

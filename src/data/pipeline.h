@@ -63,6 +63,6 @@ void tp_pipeline_destroy(tp_pipeline *pipeline);
 tpucl_status tp_pipeline_next(tp_pipeline *pipeline, const tp_batch **out_batch);
 
 int64_t tp_pipeline_batches_per_epoch(const tp_pipeline *pipeline);
-void tp_pipeline_get_stats(const tp_pipeline *pipeline, tp_pipeline_stats *out_stats);
+void tp_pipeline_get_stats(tp_pipeline *pipeline, tp_pipeline_stats *out_stats);
 
 #endif

@@ -19,10 +19,13 @@ enum { MAX_FEATURES = TP_PARTS };
 
 typedef struct maker {
     const tp_make_options *options;
-    tp_source *source;      /* arrays, or: */
-    tp_image_folder folder; /* arena NULL: none */
-    int64_t *order;         /* [records]; NULL: as they come */
-    tp_str_builder png, record;
+    tp_source *source;          /* arrays, or: */
+    tp_image_folder folder;     /* arena NULL: none */
+    int64_t *order;             /* [records]; NULL: as they come */
+    tp_str_builder png, record; /* png: or JPEG */
+    tp_image_decoder *decoder;
+    tp_resize_buffer resize;
+    uint8_t *pixels; /* of the size asked for */
 } maker;
 
 /* The features of one record, and the values they point to. */
@@ -121,6 +124,39 @@ static tpucl_status add_array_example(maker *m, features *f, int64_t index)
 
 /* ---- folders of images ---- */
 
+static bool encodes_again(const tp_make_options *o)
+{
+    return o->height || o->width || o->jpeg_quality;
+}
+
+/* *inout_bytes is another file then, of the maker's, in another size. */
+static tpucl_status encode_again(maker *m, const char *path, const char **inout_bytes,
+                                 size_t *inout_length)
+{
+    const tp_make_options *o = m->options;
+    tp_image image;
+    TP_TRY(
+        tp_image_decode(m->decoder, *inout_bytes, *inout_length, path, 0, o->is_upright, &image));
+    if (o->jpeg_quality && image.channels != 1 && image.channels != 3) /* alpha has no place */
+        TP_TRY(tp_image_decode(m->decoder, *inout_bytes, *inout_length, path,
+                               image.channels == 2 ? 1 : 3, o->is_upright, &image));
+    if (o->height) {
+        TP_TRY(tp_image_resize_bytes(&image, o->resize, true, o->height, o->width, path, &m->resize,
+                                     m->pixels));
+        image = (tp_image){o->width, o->height, image.channels, m->pixels};
+    }
+    m->png.length = 0;
+    if (o->jpeg_quality)
+        TP_TRY(tp_jpeg_encode(image.pixels, image.width, image.height, image.channels,
+                              o->jpeg_quality, false, &m->png));
+    else
+        TP_TRY(tp_png_encode(image.pixels, image.width, image.height, image.channels, o->png_level,
+                             &m->png));
+    *inout_bytes = m->png.data;
+    *inout_length = m->png.length;
+    return TPUCL_OK;
+}
+
 static tpucl_status add_file_example(maker *m, features *f, int64_t index, char **out_bytes)
 {
     const tp_record_preset *preset = m->options->preset;
@@ -128,8 +164,10 @@ static tpucl_status add_file_example(maker *m, features *f, int64_t index, char 
     tp_image_header header;
     size_t length = 0;
     TP_TRY(tp_file_read(file->path, TP_IMAGE_MAX_FILE_BYTES, out_bytes, &length));
-    TP_TRY(tp_image_read_header(*out_bytes, length, file->path, &header));
-    add_bytes(f, preset->keys[TP_PART_IMAGE], *out_bytes, length);
+    const char *bytes = *out_bytes;
+    if (encodes_again(m->options)) TP_TRY(encode_again(m, file->path, &bytes, &length));
+    TP_TRY(tp_image_read_header(bytes, length, file->path, &header));
+    add_bytes(f, preset->keys[TP_PART_IMAGE], bytes, length);
     add_int(f, preset->keys[TP_PART_LABEL], file->class_index + preset->first_label);
     add_text(f, preset->keys[TP_PART_FORMAT], tp_image_format_name(header.format));
     add_size(f, preset, header.height, header.width, header.channels);
@@ -176,6 +214,26 @@ static tpucl_status next_example(void *user, int64_t at, tp_view *out_record)
     return status == TPUCL_OK ? m->record.status : status;
 }
 
+static tpucl_status prepare_images(maker *m)
+{
+    const tp_make_options *o = m->options;
+    const bool has_size = o->height || o->width;
+    if (!encodes_again(o)) return TPUCL_OK;
+    if ((has_size &&
+         (o->height < 1 || o->width < 1 || o->height >= TP_IMAGE_MAX_SIDE ||
+          o->width >= TP_IMAGE_MAX_SIDE || (int64_t)o->height * o->width > TP_IMAGE_MAX_PIXELS)) ||
+        o->jpeg_quality < 0 || o->jpeg_quality > 100)
+        return TP_FAIL(
+            TPUCL_INVALID_ARGUMENT,
+            "images of %d x %d with quality %d; expected sides from 1 to %d and a quality "
+            "from 1 to 100",
+            o->width, o->height, o->jpeg_quality, TP_IMAGE_MAX_SIDE - 1);
+    TP_TRY(tp_image_decoder_create(&m->decoder));
+    if (!has_size) return TPUCL_OK;
+    m->pixels = tp_alloc_array((size_t)o->height * (size_t)o->width, 4);
+    return m->pixels ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
+}
+
 static tpucl_status open_inputs(maker *m)
 {
     const tp_make_options *o = m->options;
@@ -185,8 +243,14 @@ static tpucl_status open_inputs(maker *m)
                            "preset '%s' holds bare samples, and a folder of images is taken as it "
                            "is; name another preset",
                            o->preset->name);
+        TP_TRY(prepare_images(m));
         return tp_image_folder_open(o->inputs, &m->folder);
     }
+    if (encodes_again(o))
+        return TP_FAIL(TPUCL_INVALID_ARGUMENT,
+                       "a size and a JPEG quality are for folders of images, '%s' is a file of "
+                       "arrays",
+                       o->inputs);
     if (tp_str_ends_with(o->inputs, ".npy")) {
         TP_TRY(tp_source_open_npy(o->inputs, o->labels, &m->source));
     } else {
@@ -220,6 +284,13 @@ static tpucl_status describe(const maker *m, int64_t records, char **out_text)
     tp_json_put_int(&writer, "input_names_crc32c", sum);
     tp_json_put_string(&writer, "preset", o->preset->name);
     tp_json_put_int(&writer, "png_level", o->png_level);
+    if (encodes_again(o)) { /* others are described as before */
+        tp_json_put_int(&writer, "height", o->height);
+        tp_json_put_int(&writer, "width", o->width);
+        tp_json_put_int(&writer, "resize", o->resize);
+        tp_json_put_int(&writer, "jpeg_quality", o->jpeg_quality);
+        tp_json_put_bool(&writer, "upright", o->is_upright);
+    }
     tp_json_put_bool(&writer, "shuffle", o->shuffle);
     tp_json_put_int(&writer, "seed", o->shuffle ? (int64_t)o->seed : 0);
     tp_shards_describe(&writer, o, records);
@@ -249,6 +320,9 @@ tpucl_status tp_records_make(const tp_make_options *options, tp_make_result *out
     const tpucl_status status = make(&m, out_result);
     tp_source_destroy(m.source);
     tp_image_folder_close(&m.folder);
+    tp_image_decoder_destroy(m.decoder);
+    tp_resize_buffer_deinit(&m.resize);
+    tp_free(m.pixels);
     tp_str_builder_deinit(&m.png);
     tp_str_builder_deinit(&m.record);
     tp_free(m.order);

@@ -3,6 +3,7 @@
 #ifndef TP_DATA_RECORD_MAKE_H
 #define TP_DATA_RECORD_MAKE_H
 
+#include "data/image_resize.h"
 #include "data/record_preset.h"
 #include "io/tfrecord.h"
 
@@ -13,6 +14,11 @@ typedef struct tp_make_options {
     int32_t shards;
     tp_compression compression; /* NONE, GZIP, ZLIB */
     int png_level;              /* 1 to 9; 0: the default */
+    /* Folders of images: brought to this size and encoded again; 0: files are taken as they are. */
+    int32_t height, width;
+    tp_resize_mode resize; /* STRETCH, CROP or PAD, over all pixels that shrink into one */
+    int jpeg_quality;      /* 1 to 100: encoded as JPEG, also without a size; 0: as PNG */
+    bool is_upright;       /* turned as EXIF data say before */
     bool shuffle;
     uint64_t seed;
     bool force; /* replace what is there */
@@ -29,7 +35,8 @@ typedef struct tp_make_result {
 } tp_make_result;
 
 /* Work that was stopped goes on with the first file that is missing, if it is the same work. Images of bytes are
- * encoded as PNG unless the preset wants samples; files of a folder are taken as they are. Floats become a list of
+ * encoded as PNG unless the preset wants samples; files of a folder are taken as they are, unless a size or a quality says
+ * otherwise. Floats become a list of
  * floats. Classes are the folders' names in byte order, written to "<output>.labels.txt". */
 tpucl_status tp_records_make(const tp_make_options *options,
                              tp_make_result *out_result) TPUCL_MUST_CHECK;

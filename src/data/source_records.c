@@ -71,13 +71,24 @@ static tpucl_status check_count(const tp_record_field *field, size_t found, uint
                    found, (unsigned long long)wanted);
 }
 
-static tpucl_status put_image(const record_source *s, record_worker *worker, const char *name,
-                              tp_view file, uint8_t *out)
+static tpucl_status put_image(const record_source *s, record_worker *worker,
+                              const tp_source_place *place, const char *name, tp_view file,
+                              uint8_t *out)
 {
     const tp_image_options *o = &s->options.image;
     tp_image image;
     TP_TRY(tp_image_decode(worker->decoder, file.data, file.length, name, o->channels,
                            o->is_upright, &image));
+    if (o->resize == TP_RESIZE_AREA && place->is_training) {
+        const tp_augment_place drawn = {.seed = o->seed,
+                                        .step = place->step,
+                                        .core = (uint32_t)(place->row / o->per_core_batch),
+                                        .row = (uint32_t)(place->row % o->per_core_batch)};
+        const tp_image_area area =
+            tp_image_draw_area(&drawn, o->least_area, image.height, image.width);
+        return tp_image_resize_area(&image, &area, o->antialias, o->height, o->width,
+                                    &worker->resize, out);
+    }
     return tp_image_resize_bytes(&image, o->resize, o->antialias, o->height, o->width, name,
                                  &worker->resize, out);
 }
@@ -103,8 +114,9 @@ static tpucl_status put_ints(const tp_record_field *field, const label_range *ra
     return TPUCL_OK;
 }
 
-static tpucl_status put_field(const tp_source *source, record_worker *worker, int32_t index,
-                              const char *name, const tp_feature_values *values, void *out)
+static tpucl_status put_field(const tp_source *source, record_worker *worker,
+                              const tp_source_place *place, int32_t index,
+                              const tp_feature_values *values, void *out)
 {
     const record_source *s = source->state;
     const tp_record_field *field = &s->options.fields[index];
@@ -112,7 +124,7 @@ static tpucl_status put_field(const tp_source *source, record_worker *worker, in
     switch (field->kind) {
     case TP_RECORD_IMAGE:
         TP_TRY(check_count(field, values->count, 1));
-        return put_image(s, worker, name, values->bytes[0], out);
+        return put_image(s, worker, place, field->key, values->bytes[0], out);
     case TP_RECORD_BYTES:
         TP_TRY(check_count(field, values->count, 1));
         TP_TRY(check_count(field, values->bytes[0].length, elems));
@@ -143,8 +155,8 @@ static tpucl_status locate(const record_source *s, int64_t example, tpucl_status
                    message);
 }
 
-static tpucl_status decode(const tp_source *source, record_worker *worker, tp_view record,
-                           void *const *out)
+static tpucl_status decode(const tp_source *source, record_worker *worker,
+                           const tp_source_place *place, tp_view record, void *const *out)
 {
     const record_source *s = source->state;
     tp_feature_values values[TP_SOURCE_MAX_FIELDS];
@@ -153,7 +165,7 @@ static tpucl_status decode(const tp_source *source, record_worker *worker, tp_vi
     tpucl_status status =
         tp_example_decode(record, s->specs, (size_t)source->field_count, arena, values);
     for (int32_t f = 0; f < source->field_count && status == TPUCL_OK; f++)
-        status = put_field(source, worker, f, s->options.fields[f].key, &values[f], out[f]);
+        status = put_field(source, worker, place, f, &values[f], out[f]);
     tp_arena_destroy(arena);
     return status;
 }
@@ -163,13 +175,14 @@ static bool is_damage(tpucl_status status)
     return status == TPUCL_CORRUPT_DATA;
 }
 
-static tpucl_status read_record(const tp_source *source, record_worker *worker, int64_t example,
-                                void *const *out)
+static tpucl_status read_record(const tp_source *source, record_worker *worker,
+                                const tp_source_place *place, void *const *out)
 {
+    const int64_t example = place->example;
     const record_source *s = source->state;
     tp_view record;
     TP_TRY(tp_record_index_read(s->index, example, &worker->buffer, &record));
-    const tpucl_status status = decode(source, worker, record, out);
+    const tpucl_status status = decode(source, worker, place, record, out);
     return status == TPUCL_OK || status == TPUCL_OUT_OF_MEMORY ? status
                                                                : locate(s, example, status);
 }
@@ -225,10 +238,12 @@ static tpucl_status read_example(const tp_source *source, void *worker,
 {
     record_source *s = source->state;
     *out_is_there = true;
-    if (take_cached(source, place->example, out)) return TPUCL_OK;
-    const tpucl_status status = read_record(source, worker, place->example, out);
+    /* a part drawn by chance is another one the next time */
+    const bool is_fixed = s->options.image.resize != TP_RESIZE_AREA || !place->is_training;
+    if (is_fixed && take_cached(source, place->example, out)) return TPUCL_OK;
+    const tpucl_status status = read_record(source, worker, place, out);
     if (status == TPUCL_OK) {
-        keep_cached(source, place->example, out);
+        if (is_fixed) keep_cached(source, place->example, out);
         return TPUCL_OK;
     }
     if (!is_damage(status) || s->options.index.policy != TP_RECORD_SKIP) return status;

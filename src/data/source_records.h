@@ -27,6 +27,9 @@ typedef struct tp_image_options {
     int32_t height, width, channels; /* 0: as the first record's */
     tp_resize_mode resize;
     bool antialias, is_upright;
+    double least_area; /* TP_RESIZE_AREA, with what it is drawn by */
+    uint64_t seed;
+    int64_t per_core_batch; /* row r of a batch is row r mod this on core r / this */
 } tp_image_options;
 
 typedef struct tp_record_source_options {

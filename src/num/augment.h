@@ -32,7 +32,8 @@ enum {
     TP_AUGMENT_CONTRAST,
     TP_AUGMENT_BRIGHTNESS,
     TP_AUGMENT_NOISE,
-    TP_AUGMENT_SATURATION
+    TP_AUGMENT_SATURATION,
+    TP_AUGMENT_AREA /* data/image_resize.h */
 };
 
 typedef struct tp_augment {

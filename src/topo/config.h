@@ -42,7 +42,8 @@ typedef enum tp_config_resize {
     TP_CONFIG_RESIZE_NONE,
     TP_CONFIG_RESIZE_STRETCH,
     TP_CONFIG_RESIZE_CROP,
-    TP_CONFIG_RESIZE_PAD
+    TP_CONFIG_RESIZE_PAD,
+    TP_CONFIG_RESIZE_RANDOM_AREA
 } tp_config_resize;
 
 typedef enum tp_config_best { TP_BEST_AUTO, TP_BEST_MIN, TP_BEST_MAX } tp_config_best;
@@ -184,6 +185,7 @@ typedef struct tp_config {
             int64_t channels;    /* 0: likewise */
             int32_t resize;      /* tp_config_resize */
             bool antialias, upright;
+            double least_area;
         } image;
         struct {
             int32_t on;          /* tp_config_augment */

@@ -29,7 +29,7 @@ static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", "reco
 static const char *const augment_names[] = {"none", "host", "device", NULL};
 static const char *const flip_names[] = {"none", "horizontal", "vertical", "both", NULL};
 static const char *const damage_names[] = {"stop", "skip", NULL};
-static const char *const resize_names[] = {"none", "stretch", "crop", "pad", NULL};
+static const char *const resize_names[] = {"none", "stretch", "crop", "pad", "random_area", NULL};
 
 #define FIELD(field) .offset = offsetof(tp_config, field)
 #define COUNT(low, high) .min = (low), .max = (high)
@@ -242,11 +242,15 @@ const tp_config_key tp_config_keys[] = {
     {"data.image.resize", TP_CONFIG_CHOICE, FIELD(data.image.resize), .choices = resize_names,
      .fallback = "\"stretch\"",
      .meaning = "records: how images get their size: stretch; crop the middle or pad with black, "
-                "keeping the "
-                "sides' ratio; none: others are refused"},
+                "keeping the sides' ratio; random_area: in training a part drawn by chance, "
+                "stretched, else crop; none: others are refused"},
     {"data.image.antialias", TP_CONFIG_BOOL, FIELD(data.image.antialias), .fallback = "false",
      .meaning =
          "records: images that shrink are made of all of their pixels, as in tf.image.resize"},
+    {"data.image.least_area", TP_CONFIG_DOUBLE, FIELD(data.image.least_area), COUNT(0, 1),
+     .fallback = "0.08",
+     .meaning =
+         "records: random_area takes this share of the image's area to all of it, of 3:4 to 4:3"},
     {"data.image.upright", TP_CONFIG_BOOL, FIELD(data.image.upright), .fallback = "false",
      .meaning = "records: JPEG images are turned as their EXIF data say"},
     {"data.resident_bytes", TP_CONFIG_INT, FIELD(data.resident_bytes), COUNT(0, MAX_EXACT),

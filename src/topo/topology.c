@@ -13,7 +13,8 @@ extern const tp_embedded_file tp_embedded_topologies[]; /* "v2-8.json", ...; mad
 
 enum { MAX_FILE_BYTES = 1 << 20 };
 
-static const char *const builtin_names[] = {"v2-8", "v3-8", "v4-8", "v5e-8", "k80", "cpu"};
+static const char *const builtin_names[] = {"v2-8", "v3-8", "v4-8", "v5e-8", "k80",  "p100",
+                                            "v100", "t4",   "a100", "h100",  "h200", "cpu"};
 enum { BUILTIN_COUNT = sizeof builtin_names / sizeof builtin_names[0] };
 
 const char *tp_topology_builtin_name(size_t index)

@@ -46,6 +46,9 @@ static tp_image_options image_options(const tp_config *config)
                               .channels = (int32_t)config->data.image.channels,
                               .resize = (tp_resize_mode)config->data.image.resize, /* same order */
                               .antialias = config->data.image.antialias,
+                              .least_area = config->data.image.least_area,
+                              .seed = (uint64_t)config->seed,
+                              .per_core_batch = config->per_core_batch,
                               .is_upright = config->data.image.upright};
 }
 

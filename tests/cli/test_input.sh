@@ -46,12 +46,17 @@ expect_code 0
 [[ $(digest whole/result.json) != "$(digest arrays-result.json)" ]] || fail 'the window shuffled nothing'
 
 # images in another size, cropped and padded
-for resize in stretch crop pad; do
-    run train records.json --set 'data.image={"size":[20,12],"resize":"'$resize'"}' --json resized.json
+for resize in stretch crop pad random_area; do
+    run train records.json --set 'data.image={"size":[20,12],"resize":"'$resize'"}' --json resized.json \
+        --set data.cache_bytes=1000000
     expect_code 0
     digest resized.json
 done >digests
-[[ $(sort -u digests | wc -l) == 3 ]] || fail 'ways of resizing do not differ'
+[[ $(sort -u digests | wc -l) == 4 ]] || fail 'ways of resizing do not differ'
+run train records.json --set 'data.image={"size":[20,12],"resize":"random_area"}' --json resized.json \
+    --set data.parallelism=3
+expect_code 0
+[[ $(digest resized.json) == "$(tail -1 digests)" ]] || fail 'what is drawn depends on threads or the cache'
 run train records.json --set 'data.image={"size":[20,12],"resize":"none"}'
 expect_code 2
 expect_in err 'data/train-0000' 'data.image.resize'

@@ -92,6 +92,37 @@ run plan "$TPUCL_SOURCE/tests/golden/keras/mlp.json" --topology v2-8,k80 --no-de
 expect_code 0
 expect_in out 'k80'
 
+# Projections: everything says so; known machines, what limits, what it costs.
+run plan run.json --topology v2-8,k80,a100,cpu --no-device --examples 51200 --price 3.6 --json time.json
+expect_code 0
+expect_in out 'projected, never measured' 'projected time of layers on v2-8' 'ridge batch' 'epoch costs' 'no figures'
+expect_json time.json 'r["topologies"][3]["projected"] is None'
+expect_json time.json 'all(t["projected"]["kind"] == "projected" and t["projected"]["limiter"] and t["projected"]["layers"] for t in r["topologies"][:3])'
+expect_json time.json '[t["projected"]["class"] for t in r["topologies"][:3]] == ["tpu", "gpu", "gpu-matrix"]'
+expect_json time.json 'all(abs(t["projected"]["epoch_seconds"] / t["projected"]["step_seconds"] - 51200 / t["global_batch"]) < 1e-6 for t in r["topologies"][:3])'
+expect_json time.json 'all(abs(t["projected"]["epoch_cost"] * 1000 / t["projected"]["epoch_seconds"] - 1) < 1e-9 for t in r["topologies"][:3])'
+expect_json time.json 'all(p["step_low_seconds"] < p["step_seconds"] < p["step_high_seconds"] for p in (t["projected"] for t in r["topologies"][:3]))'
+expect_json time.json '0 < r["topologies"][0]["projected"]["mxu_share"] < 1 and r["topologies"][1]["projected"]["mxu_share"] == 1'
+
+# What others published: within the promise, with efficiencies that are the fit of these rows.
+run plan --published --json published.json
+expect_code 0
+expect_in out 'projected' 'the band holds'
+expect_json published.json 'len(r["rows"]) >= 40 and r["mean_factor"] <= 1.3 and r["worst_factor"] <= 2'
+expect_json published.json 'r["in_band"] >= 0.8 * len(r["rows"]) and all(x["source"] for x in r["rows"])'
+awk '/^```$/ { inside = !inside; next } inside' "$TPUCL_SOURCE/docs/plan.md" >documented
+cmp -s documented out || fail "docs/plan.md has another table: $(diff documented out | head -4)"
+python3 - >fit.json <<'PY'
+import json, math, collections
+groups = collections.defaultdict(lambda: collections.defaultdict(list))
+for x in json.load(open("published.json"))["rows"]:
+    if not x["over_network"]:
+        groups[x["class"]][x["model"].split(",")[0], x["topology"]].append(math.log(x["published"] / x["projected"]))
+mean = lambda v: sum(v) / len(v)
+print(json.dumps({c: math.exp(mean([mean(v) for v in g.values()])) for c, g in groups.items()}))
+PY
+expect_json fit.json '{"tpu", "gpu", "gpu-matrix", "cpu"} <= set(r) and all(0.95 < v < 1.05 for c, v in r.items() if "v1" not in c)'
+
 # Single arrays: sizes of public reports.
 run plan --tensor 'f32[256,512,128,2]' --json tensor.json
 expect_code 0

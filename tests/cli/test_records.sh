@@ -139,6 +139,28 @@ expect_in out '6 records' '2 classes'
 diff set/train.labels.txt <(printf '1:cat\n2:dog\n') || fail 'names of classes'
 run records inspect set/train-00000-of-00001
 expect_in out 'image/class/synset' '"cat"' '"RGB"' 'image/filename'
+# brought to a size and encoded again
+run records make photos -o sized/train --height 5 --width 4 --resize crop --preset imagenet
+expect_code 0
+run records inspect sized
+expect_in out '"PNG"' 'image/height        int64           6       1  5' 'image/width         int64           6       1  4'
+run records make photos -o jpeg/train --jpeg 80 --preset imagenet
+if grep -qF 'no TurboJPEG' err; then
+    expect_code 1
+else
+    expect_code 0
+    run records inspect jpeg
+    expect_in out '"JPEG"' 'image/height        int64           6       1  2'
+fi
+run records make photos -o other/train --width 4
+expect_code 2
+expect_in err 'images of 4 x 0'
+run records make photos -o other/train --height 4 --width 4 --resize zoom
+expect_code 2
+expect_in err 'stretch, crop or pad'
+run records make train-images --labels train-labels -o other/train --height 4 --width 4
+expect_code 2
+expect_in err 'for folders of images'
 printf 'GIF89a' >photos/dog/9.jpg
 run records make photos -o set2/train
 expect_code 1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fuzz target: TFRecord files, compressed or not, under both policies. */
 #include <stdlib.h>
-#include <string.h>
 #include <tpucl/status.h>
 #include "io/tfrecord.h"
+#include "repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,28 +15,12 @@ static void require(bool condition)
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 
-/* Puts the checksums of a plain file right: of every length, and of what lies whole behind it. */
-static void repair(uint8_t *data, size_t size)
-{
-    for (size_t at = 0; size - at >= TP_RECORD_HEAD_BYTES;) {
-        uint8_t head[TP_RECORD_HEAD_BYTES], tail[TP_RECORD_TAIL_BYTES];
-        const uint8_t *bytes = data + at + TP_RECORD_HEAD_BYTES;
-        const size_t left = size - at - TP_RECORD_HEAD_BYTES;
-        const size_t length = data[at] | (size_t)data[at + 1] << 8; /* longer ones are cut short */
-        tp_record_frame(bytes, length < left ? length : left, head, tail);
-        memcpy(data + at, head, sizeof head);
-        if (left < length + TP_RECORD_TAIL_BYTES) return;
-        memcpy(data + at + TP_RECORD_HEAD_BYTES + length, tail, sizeof tail);
-        at += TP_RECORD_HEAD_BYTES + length + TP_RECORD_TAIL_BYTES;
-    }
-}
-
 /* Every other change gets the checksums that belong to it. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
 {
     const size_t changed = LLVMFuzzerMutate(data, size, capacity);
     if (seed % 2 && tp_compression_sniff(data, changed) == TP_COMPRESSION_NONE)
-        repair(data, changed);
+        tp_fuzz_repair_records(data, changed);
     return changed;
 }
 

@@ -11,4 +11,7 @@
  * directory of a zip archive, as far as one can be made out; anything else stays as it is. In place. */
 void tp_fuzz_repair_zip(uint8_t *bytes, size_t size);
 
+/* Puts the checksums of a plain TFRecord file right: of every length, and of what lies whole behind it. */
+void tp_fuzz_repair_records(uint8_t *data, size_t size);
+
 #endif

@@ -42,6 +42,16 @@ Test(topology, built_in_figures)
         {"v5e-8", 8, 8, 4, 197e12, 197e12 / 6, 16e9, 800e9, TP_PRECISION_MIXED_BFLOAT16,
          TP_MATH_EXACT, 128},
         {"k80", 1, 1, 0, 0, 2.8e12, 12e9, 160e9, TP_PRECISION_FLOAT32, TP_MATH_FAST, 16},
+        {"p100", 1, 1, 0, 0, 10.6e12, 16e9, 732e9, TP_PRECISION_FLOAT32, TP_MATH_FAST, 32},
+        {"v100", 1, 1, 0, 125e12, 15.7e12, 16e9, 900e9, TP_PRECISION_MIXED_BFLOAT16, TP_MATH_FAST,
+         32},
+        {"t4", 1, 1, 0, 65e12, 8.1e12, 16e9, 320e9, TP_PRECISION_MIXED_BFLOAT16, TP_MATH_FAST, 32},
+        {"a100", 1, 1, 0, 312e12, 19.5e12, 40e9, 1555e9, TP_PRECISION_MIXED_BFLOAT16, TP_MATH_FAST,
+         32},
+        {"h100", 1, 1, 0, 990e12, 67e12, 80e9, 3350e9, TP_PRECISION_MIXED_BFLOAT16, TP_MATH_FAST,
+         32},
+        {"h200", 1, 1, 0, 990e12, 67e12, 141e9, 4800e9, TP_PRECISION_MIXED_BFLOAT16, TP_MATH_FAST,
+         32},
         {"cpu", 1, 1, 0, 0, 0, 0, 0, TP_PRECISION_FLOAT32, TP_MATH_EXACT, 128},
     };
     const size_t count = sizeof expected / sizeof expected[0];
@@ -95,7 +105,8 @@ Test(topology, by_path_and_by_unknown_name)
     cr_assert_null(t);
     cr_assert_str_eq(
         tpucl_last_error()->message,
-        "expected a topology (v2-8, v3-8, v4-8, v5e-8, k80, cpu) or the path of a .json "
+        "expected a topology (v2-8, v3-8, v4-8, v5e-8, k80, p100, v100, t4, a100, h100, "
+        "h200, cpu) or the path of a .json "
         "file, found 'v2-9'; did you mean 'v2-8'?");
     cr_assert_eq(tp_topology_load("nowhere/x.json", &t), TPUCL_NOT_FOUND);
     tp_topology_destroy(NULL);
