@@ -5,7 +5,8 @@
  * layout    x, d_x [A][in_h][M][in_w][C], d_y [A][out_h][M][out_w][C], row-major; see window.clh
  * requires  WINDOW_APART: windows no larger than their strides
  * knobs     WINDOW_APART (a work-item per window, not per element), WINDOW_BF16 (x, d_x),
- *           WINDOW_GRADIENT_BF16 (d_y), WINDOW_WIDE (16 columns side by side)
+ *           WINDOW_GRADIENT_BF16 (d_y), WINDOW_WIDE (16 channels side by side), WINDOW_COLUMNS (cells of a line that
+ *           are done together, each window's largest found once for them; 1 if WINDOW_APART)
  * work      x: C by chunk_x; y: `rows` by chunk_y; z: A * `height` * M; the cells of d_x, or (WINDOW_APART)
  *           enough windows to cover them. Nothing is written twice
  * numerics  sums in f32 in rising order, flushed (and rounded) once at the end
@@ -28,6 +29,6 @@ __kernel void select_and_scatter(TP_TENSOR(WINDOW_TYPE, src), TP_TENSOR(WINDOW_G
                                  int grid_z, int chunk_x, int chunk_y)
 {
     WINDOW_BEGIN(rows, height)
-    WINDOW_STRIPS(strip, TP_AT(src, core), TP_AT(d_out, core), TP_AT(d_src, core), a, h, mm, y, x,
-                  WINDOW_PASS)
+    WINDOW_STRIPS(strip, TP_AT(src, core), TP_AT(d_out, core), TP_AT(d_src, core), a, h, mm, y,
+                  min(y + WINDOW_COLUMNS, y1), x, WINDOW_PASS)
 }

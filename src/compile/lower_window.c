@@ -80,11 +80,15 @@ static const char *window_options(tp_lowering *l, const tp_node *node, const win
     const bool is_max = strcmp(tp_node_attr_text(node, "kind", ""), "max") == 0;
     const tp_node *gradient = node->input_count > 1 ? tp_graph_node(graph, node->inputs[1]) : NULL;
     const bool is_wide = l->options->caps->type == TP_DEVICE_CPU && p->c >= 16;
-    return tp_arena_printf(l->fusion->arena, "-DWINDOW%s%s%s%s%s", is_wide ? " -DWINDOW_WIDE" : "",
-                           is_max ? " -DWINDOW_MAX" : "",
-                           is_apart(node, p) ? " -DWINDOW_APART" : "",
-                           node->dtype == TP_BF16 ? " -DWINDOW_BF16" : "",
-                           gradient && gradient->dtype == TP_BF16 ? " -DWINDOW_GRADIENT_BF16" : "");
+    /* A work-item of a CPU has several cells of a line. */
+    const bool is_scatter =
+        strcmp(node->def->name, "select_and_scatter") == 0 && !is_apart(node, p);
+    const bool has_lines = is_scatter && l->options->caps->type == TP_DEVICE_CPU;
+    return tp_arena_printf(
+        l->fusion->arena, "-DWINDOW%s%s%s%s%s%s", is_wide ? " -DWINDOW_WIDE" : "",
+        is_max ? " -DWINDOW_MAX" : "", has_lines ? " -DWINDOW_COLUMNS=64" : "",
+        is_apart(node, p) ? " -DWINDOW_APART" : "", node->dtype == TP_BF16 ? " -DWINDOW_BF16" : "",
+        gradient && gradient->dtype == TP_BF16 ? " -DWINDOW_GRADIENT_BF16" : "");
 }
 
 static int64_t windows_to_cover(int64_t cells, int64_t pad, int64_t stride)

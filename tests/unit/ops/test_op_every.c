@@ -88,6 +88,18 @@ Test(op_every, reductions_and_windows)
     end(g);
 }
 
+/* Longer than what a work-item of a CPU takes of a line, in vectors of channels and one by one, with windows that
+ * overlap and padding on both ends. */
+Test(op_every, gradient_of_long_lines)
+{
+    const tp_window window = {.size = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}};
+    tp_graph *g = begin();
+    const tp_node_id image = tp_graph_add_input(g, "image", TP_F32, (tp_shape){4, {1, 5, 150, 17}});
+    const tp_node_id d = tp_graph_add_input(g, "d", TP_F32, (tp_shape){4, {1, 3, 75, 17}});
+    tp_graph_add_output(g, "scatter", tp_op_select_and_scatter(g, image, d, &window));
+    end(g);
+}
+
 Test(op_every, products)
 {
     const tp_window window = {.strides = {1, 1}, .padding = {1, 0, 0, 1}};
