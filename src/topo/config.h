@@ -30,7 +30,8 @@ typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
     TP_DATASET_IDX,
     TP_DATASET_NPY,
-    TP_DATASET_RECORDS
+    TP_DATASET_RECORDS,
+    TP_DATASET_IMAGES
 } tp_config_dataset;
 typedef enum tp_config_augment {
     TP_CONFIG_AUGMENT_NONE,

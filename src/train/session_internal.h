@@ -110,6 +110,8 @@ bool tp_session_augments_on_device(const tp_session *session);
 tpucl_status tp_session_augment_source(const tp_session *session, tp_source **inout_source);
 tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
                                      tp_source **out_source);
+tpucl_status tp_session_open_images(const tp_session *session, bool is_test,
+                                    tp_source **out_source);
 /* session_model.c; the labels are checked against the model's outputs and their losses. */
 tpucl_status tp_session_build_model(tp_session *session);
 tpucl_status tp_session_check_labels(const tp_session *session);
