@@ -21,7 +21,7 @@ static const tp_opt_row options[] = {
      .value = "A,B,...",
      .offset = offsetof(plan_values, run.topology),
      .complete = TP_COMPLETE_TOPOLOGY,
-     .help = "plan for these machines: built-in ones and JSON files"},
+     .help = "plan for these machines: built-in ones, JSON files, 'here' for the device at hand"},
     {.name = "set",
      .kind = TP_OPT_LIST,
      .value = "KEY=VALUE",

@@ -24,6 +24,9 @@ typedef struct planner {
     tpucl_plan_report *report;
     all_tries tries;
     bool has_device, has_data; /* until found out to be missing */
+    bool is_here;              /* the topology is the device's own, with these figures: */
+    tp_roofline roofline;
+    tp_device_caps caps; /* compute_units 0: not measured yet */
 } planner;
 
 static tpucl_status add_note(planner *p, const char *format, const char *what)
@@ -85,6 +88,15 @@ static tpucl_status open_once(const planner *p, const char *topology, const char
         const tpucl_status status = tp_api_stand_in(settings.config, &settings.source);
         if (status != TPUCL_OK) {
             tp_config_destroy(settings.config);
+            return status;
+        }
+    }
+    if (p->is_here) {
+        const tpucl_status status =
+            tp_api_topology_here(&p->roofline, &p->caps, &settings.topology);
+        if (status != TPUCL_OK) {
+            tp_config_destroy(settings.config);
+            tp_source_destroy(settings.source);
             return status;
         }
     }
@@ -275,7 +287,18 @@ static tpucl_status add_topology(planner *p, const char *override)
     return find_largest(p, override, true, &entry->row.largest_bfloat16, &entry->row.step_bfloat16);
 }
 
-/* "v2-8,my/machine.json" */
+/* "here": measured once. */
+static tpucl_status add_here(planner *p)
+{
+    if (p->caps.compute_units == 0)
+        TP_TRY(tp_api_measure_here(p->run->device, p->run->split, &p->roofline, &p->caps));
+    p->is_here = true;
+    const tpucl_status status = add_topology(p, NULL);
+    p->is_here = false;
+    return status;
+}
+
+/* "v2-8,here,my/machine.json" */
 static tpucl_status add_topologies(planner *p, const char *list)
 {
     int32_t total = 1, done = 0;
@@ -291,7 +314,10 @@ static tpucl_status add_topologies(planner *p, const char *list)
             one ? tp_arena_printf(p->report->arena, "topology=\"%s\"", one) : NULL;
         if (!override) return TPUCL_OUT_OF_MEMORY;
         if (p->options->progress) p->options->progress(p->options->user, one, done, total);
-        TP_TRY(add_topology(p, override));
+        if (strcmp(one, "here") == 0)
+            TP_TRY(add_here(p));
+        else
+            TP_TRY(add_topology(p, override));
         name = name[length] ? name + length + 1 : NULL;
     }
     return TPUCL_OK;

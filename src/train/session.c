@@ -103,7 +103,7 @@ static tpucl_status choose_batch(tp_session *session)
 /* What can be wrong in files and configuration comes before anything is opened or allocated. */
 static tpucl_status create(tp_session *session)
 {
-    TP_TRY(tp_topology_load(session->config->topology, &session->topology));
+    if (!session->topology) TP_TRY(tp_topology_load(session->config->topology, &session->topology));
     TP_TRY(tp_config_resolve(session->config, session->topology));
     TP_TRY(tp_session_open_data(session));
     TP_TRY(count_steps(session));
@@ -136,12 +136,14 @@ tpucl_status tp_session_create(const tp_session_options *options, tp_session **o
         tp_arena_destroy(arena);
         tp_config_destroy(options->config);
         tp_source_destroy(options->source);
+        tp_topology_destroy(options->topology);
         return TPUCL_OUT_OF_MEMORY;
     }
     session->arena = arena;
     session->options = *options;
     session->config = options->config;
     session->train_source = options->source;
+    session->topology = options->topology;
     session->created_ns = session->lap_ns = tp_clock_now_ns();
     atomic_init(&session->is_stopped, false);
     status = create(session);

@@ -37,6 +37,8 @@ typedef struct tp_session_options {
     /* trains on this instead of what the configuration names, and tests on nothing; adopted as `config`
      * is. NULL: opens what is named */
     tp_source *source;
+    tp_topology
+        *topology;  /* instead of the one that the configuration names; adopted. NULL: that one */
     bool plan_only; /* data, model and graphs only, no device: for tp_session_build_graphs */
     bool
         opens_devices; /* with plan_only: devices are opened, for tp_session_plan_batch; nothing is loaded */

@@ -104,6 +104,15 @@ expect_json time.json 'all(abs(t["projected"]["epoch_cost"] * 1000 / t["projecte
 expect_json time.json 'all(p["step_low_seconds"] < p["step_seconds"] < p["step_high_seconds"] for p in (t["projected"] for t in r["topologies"][:3]))'
 expect_json time.json '0 < r["topologies"][0]["projected"]["mxu_share"] < 1 and r["topologies"][1]["projected"]["mxu_share"] == 1'
 
+# The device here: its figures are measured, its memory is the limit.
+run plan run.json --topology here --json here.json
+expect_code 0
+expect_in out 'here'
+expect_json here.json 'r["topologies"][0]["capacity_bytes"] == r["topologies"][0]["device"]["limit_bytes"]'
+expect_json here.json 'r["topologies"][0]["cores"] == 1 and r["topologies"][0]["projected"]["step_seconds"] > 0'
+OCL_ICD_VENDORS=/nonexistent run plan run.json --topology here
+expect_code 3
+
 # What others published: within the promise, with efficiencies that are the fit of these rows.
 run plan --published --json published.json
 expect_code 0
