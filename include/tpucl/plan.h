@@ -34,6 +34,7 @@ static inline tpucl_plan_options tpucl_plan_options_default(void)
 typedef struct tpucl_plan_row {
     const char *topology, *precision;
     int32_t cores;
+    int32_t micro_batches; /* that a core adds up in a step: `accumulate` */
     int64_t per_core_batch, global_batch;
     uint64_t capacity_bytes; /* HBM; 0: the topology does not say */
     uint64_t here_bytes;     /* with the system's reserve, which is nobody's buffer here */

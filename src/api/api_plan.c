@@ -131,7 +131,7 @@ static tpucl_status find_tries(planner *p, const tp_session *session, bool is_bf
                                tp_batch_tries **out_tries)
 {
     const tp_topology *topology = tp_session_topology(session);
-    const shared_tries wanted = {.cores = topology->cores,
+    const shared_tries wanted = {.cores = tp_session_real_cores(session),
                                  .math = tp_session_config(session)->math,
                                  .is_tiled =
                                      tp_topology_figure(topology, TP_FIGURE_MXU_ROWS, 0) > 0,
@@ -201,7 +201,8 @@ static tpucl_status fill_row(planner *p, tp_plan_entry *entry)
     tp_session_get_info(session, &info);
     *row = (tpucl_plan_row){.topology = topology->name,
                             .precision = policy_name(config),
-                            .cores = topology->cores,
+                            .cores = tp_session_real_cores(session),
+                            .micro_batches = (int32_t)config->accumulate,
                             .per_core_batch = config->per_core_batch,
                             .global_batch = config->global_batch,
                             .capacity_bytes = tp_memory_capacity(topology)};
@@ -253,8 +254,11 @@ static tpucl_status project_row(const planner *p, tp_plan_entry *entry)
     if (!entry->plan.program) return TPUCL_OK;
     TP_TRY(tp_work_create(tp_session_train_graph(entry->session), entry->plan.program,
                           row->per_core_batch, &work));
-    const tp_project_options options = {.machine = tp_machine_class_of(topology, work)};
-    const tpucl_status status = tp_project(work, topology, &options, &entry->projection);
+    tp_topology real = *topology;
+    real.cores = row->cores;
+    const tp_project_options options = {.machine = tp_machine_class_of(topology, work),
+                                        .micro_batches = row->micro_batches};
+    const tpucl_status status = tp_project(work, &real, &options, &entry->projection);
     tp_work_destroy(work);
     if (status != TPUCL_OK) return status == TPUCL_UNSUPPORTED ? TPUCL_OK : status;
     const tp_projection *projection = entry->projection;

@@ -468,7 +468,14 @@ tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
     if (config->batch >= 0 && (config->per_core_batch || config->global_batch))
         tp_problems_add(&problems, "'batch' is \"auto\", but '%s' is given, too: leave one out",
                         config->per_core_batch ? "per_core_batch" : "global_batch");
-    tp_problems_add_failed(&problems, tp_config_resolve_batch(config, topology->cores,
+    const int64_t parts = topology->cores * config->accumulate;
+    if (parts > TP_TOPOLOGY_MAX_CORES)
+        tp_problems_add(&problems,
+                        "expected 'accumulate' times the cores to be at most %d, found %lld * %d",
+                        TP_TOPOLOGY_MAX_CORES, (long long)config->accumulate, topology->cores);
+    if (config->accumulate > 1 && config->cross_shard.groups.count)
+        tp_problems_add(&problems, "'accumulate' and 'cross_shard.groups' cannot be together");
+    tp_problems_add_failed(&problems, tp_config_resolve_batch(config, (int32_t)parts,
                                                               topology->numeric.per_core_batch,
                                                               &per_core, &global));
     check_groups(config, topology->cores, &problems);

@@ -163,6 +163,7 @@ typedef struct tp_config {
     int32_t batch;        /* 0: "auto", until the batches below are chosen; -1: they are given */
     int64_t global_batch; /* 0 until resolved when not given; afterwards per_core_batch * cores */
     int64_t per_core_batch;
+    int64_t accumulate; /* micro-batches of a step on each core */
     struct {
         int32_t dataset; /* tp_config_dataset */
         const char *folder;

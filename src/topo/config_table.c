@@ -195,6 +195,11 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "examples of a step, all cores together"},
     {"per_core_batch", TP_CONFIG_INT, FIELD(per_core_batch), COUNT(1, 1 << 20), .fallback = "null",
      .meaning = "examples of a step on each core; the topology's when neither is given"},
+    {"accumulate", TP_CONFIG_INT, FIELD(accumulate), COUNT(1, TP_TOPOLOGY_MAX_CORES),
+     .fallback = "1",
+     .meaning =
+         "micro-batches of per_core_batch examples that a core adds up in a step: the memory "
+         "of one, the bits of so many times the cores"},
     {"data.dataset", TP_CONFIG_CHOICE, FIELD(data.dataset), .choices = dataset_names,
      .fallback = "\"fashion-mnist\"", .meaning = "what to train on"},
     {"data.folder", TP_CONFIG_STRING, FIELD(data.folder), .fallback = "\"\"", .keeps_result = true,

@@ -53,7 +53,9 @@ void tp_session_destroy(tp_session *session);
 
 /* Borrowed, all read-only. */
 const tp_config *tp_session_config(const tp_session *session);
+/* With `accumulate` its `cores` are all micro-batches. */
 const tp_topology *tp_session_topology(const tp_session *session);
+int32_t tp_session_real_cores(const tp_session *session);
 const tp_core_map *tp_session_core_map(const tp_session *session);
 tp_variables *tp_session_variables(tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);

@@ -64,7 +64,10 @@ typedef struct tp_session_running {
 struct tp_session {
     tp_session_options options;
     tp_config *config;
+    /* `cores` of it: all micro-batches, real_cores * accumulate. The tree, the shards and the random numbers take each
+     * for a core of its own. */
     tp_topology *topology;
+    int32_t real_cores;
     tp_arena *arena;
     tp_source *train_source, *test_source;                    /* test: NULL when there is none */
     int64_t train_first, train_count, test_first, test_count; /* ranges of their sources */
@@ -155,6 +158,8 @@ static inline int32_t tp_session_group_count(const tp_session *session)
     return session->groups ? session->cross_shard.group_count : 1;
 }
 
+/* Cores of the device that has most, without their further micro-batches. */
+int32_t tp_session_wave_cores(const tp_session *session);
 /* feed.c: the sum of weights in a core's replica group. */
 float tp_session_group_weight(const tp_session *session, int32_t core, int64_t valid);
 
