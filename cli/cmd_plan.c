@@ -21,7 +21,7 @@ static const tp_opt_row options[] = {
      .value = "A,B,...",
      .offset = offsetof(plan_values, run.topology),
      .complete = TP_COMPLETE_TOPOLOGY,
-     .help = "plan for these machines: built-in ones and JSON files"},
+     .help = "plan for these machines: built-in ones, JSON files, 'here' for the device at hand"},
     {.name = "set",
      .kind = TP_OPT_LIST,
      .value = "KEY=VALUE",
@@ -158,13 +158,13 @@ static void print_rows(const tpucl_plan_report *report)
     for (int32_t i = 0; (row = tpucl_plan_report_row(report, i)).topology; i++) {
         tp_ui_cell(&table, "%s", row.topology);
         tp_ui_cell(&table, "%s", row.precision);
-        cell_batch(&table, row.per_core_batch, row.cores);
+        cell_batch(&table, row.per_core_batch, row.cores * row.micro_batches);
         cell_bytes(&table, row.capacity_bytes);
         cell_bytes(&table, row.here_bytes);
         cell_bytes(&table, row.tpu_bytes);
         tp_ui_cell(&table, "%s", row.fits ? "yes" : "no");
-        cell_batch(&table, row.largest_float32, row.cores);
-        cell_batch(&table, row.largest_bfloat16, row.cores);
+        cell_batch(&table, row.largest_float32, row.cores * row.micro_batches);
+        cell_batch(&table, row.largest_bfloat16, row.cores * row.micro_batches);
         cell_bytes(&table, row.device_bytes);
         cell_bytes(&table, row.device_limit_bytes);
         cell_bytes(&table, row.host_limit_bytes);

@@ -12,11 +12,12 @@ extern "C" {
 
 typedef struct tpucl_plan_options {
     size_t struct_size;
-    const char *topologies; /* "v2-8,k80": names and files with commas; NULL: the configuration's */
-    bool without_device;    /* plans for a common CPU even if there are devices */
-    bool without_data;      /* the data that the configuration names are not opened */
-    int64_t examples;       /* of an epoch; 0: those of the data */
-    double price_per_hour;  /* of each topology; 0: no cost */
+    const char *
+        topologies; /* "v2-8,here": names and files with commas, "here" for the device; NULL: the configuration's */
+    bool without_device;   /* plans for a common CPU even if there are devices */
+    bool without_data;     /* the data that the configuration names are not opened */
+    int64_t examples;      /* of an epoch; 0: those of the data */
+    double price_per_hour; /* of each topology; 0: no cost */
     void (*progress)(void *user, const char *what, int32_t done, int32_t total); /* may be NULL */
     void *user;
 } tpucl_plan_options;
@@ -33,6 +34,7 @@ static inline tpucl_plan_options tpucl_plan_options_default(void)
 typedef struct tpucl_plan_row {
     const char *topology, *precision;
     int32_t cores;
+    int32_t micro_batches; /* that a core adds up in a step: `accumulate` */
     int64_t per_core_batch, global_batch;
     uint64_t capacity_bytes; /* HBM; 0: the topology does not say */
     uint64_t here_bytes;     /* with the system's reserve, which is nobody's buffer here */

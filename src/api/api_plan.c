@@ -24,6 +24,9 @@ typedef struct planner {
     tpucl_plan_report *report;
     all_tries tries;
     bool has_device, has_data; /* until found out to be missing */
+    bool is_here;              /* the topology is the device's own, with these figures: */
+    tp_roofline roofline;
+    tp_device_caps caps; /* compute_units 0: not measured yet */
 } planner;
 
 static tpucl_status add_note(planner *p, const char *format, const char *what)
@@ -88,6 +91,15 @@ static tpucl_status open_once(const planner *p, const char *topology, const char
             return status;
         }
     }
+    if (p->is_here) {
+        const tpucl_status status =
+            tp_api_topology_here(&p->roofline, &p->caps, &settings.topology);
+        if (status != TPUCL_OK) {
+            tp_config_destroy(settings.config);
+            tp_source_destroy(settings.source);
+            return status;
+        }
+    }
     return tp_session_create(&settings, out_session);
 }
 
@@ -119,7 +131,7 @@ static tpucl_status find_tries(planner *p, const tp_session *session, bool is_bf
                                tp_batch_tries **out_tries)
 {
     const tp_topology *topology = tp_session_topology(session);
-    const shared_tries wanted = {.cores = topology->cores,
+    const shared_tries wanted = {.cores = tp_session_real_cores(session),
                                  .math = tp_session_config(session)->math,
                                  .is_tiled =
                                      tp_topology_figure(topology, TP_FIGURE_MXU_ROWS, 0) > 0,
@@ -189,7 +201,8 @@ static tpucl_status fill_row(planner *p, tp_plan_entry *entry)
     tp_session_get_info(session, &info);
     *row = (tpucl_plan_row){.topology = topology->name,
                             .precision = policy_name(config),
-                            .cores = topology->cores,
+                            .cores = tp_session_real_cores(session),
+                            .micro_batches = (int32_t)config->accumulate,
                             .per_core_batch = config->per_core_batch,
                             .global_batch = config->global_batch,
                             .capacity_bytes = tp_memory_capacity(topology)};
@@ -241,8 +254,11 @@ static tpucl_status project_row(const planner *p, tp_plan_entry *entry)
     if (!entry->plan.program) return TPUCL_OK;
     TP_TRY(tp_work_create(tp_session_train_graph(entry->session), entry->plan.program,
                           row->per_core_batch, &work));
-    const tp_project_options options = {.machine = tp_machine_class_of(topology, work)};
-    const tpucl_status status = tp_project(work, topology, &options, &entry->projection);
+    tp_topology real = *topology;
+    real.cores = row->cores;
+    const tp_project_options options = {.machine = tp_machine_class_of(topology, work),
+                                        .micro_batches = row->micro_batches};
+    const tpucl_status status = tp_project(work, &real, &options, &entry->projection);
     tp_work_destroy(work);
     if (status != TPUCL_OK) return status == TPUCL_UNSUPPORTED ? TPUCL_OK : status;
     const tp_projection *projection = entry->projection;
@@ -275,7 +291,18 @@ static tpucl_status add_topology(planner *p, const char *override)
     return find_largest(p, override, true, &entry->row.largest_bfloat16, &entry->row.step_bfloat16);
 }
 
-/* "v2-8,my/machine.json" */
+/* "here": measured once. */
+static tpucl_status add_here(planner *p)
+{
+    if (p->caps.compute_units == 0)
+        TP_TRY(tp_api_measure_here(p->run->device, p->run->split, &p->roofline, &p->caps));
+    p->is_here = true;
+    const tpucl_status status = add_topology(p, NULL);
+    p->is_here = false;
+    return status;
+}
+
+/* "v2-8,here,my/machine.json" */
 static tpucl_status add_topologies(planner *p, const char *list)
 {
     int32_t total = 1, done = 0;
@@ -291,7 +318,10 @@ static tpucl_status add_topologies(planner *p, const char *list)
             one ? tp_arena_printf(p->report->arena, "topology=\"%s\"", one) : NULL;
         if (!override) return TPUCL_OUT_OF_MEMORY;
         if (p->options->progress) p->options->progress(p->options->user, one, done, total);
-        TP_TRY(add_topology(p, override));
+        if (strcmp(one, "here") == 0)
+            TP_TRY(add_here(p));
+        else
+            TP_TRY(add_topology(p, override));
         name = name[length] ? name + length + 1 : NULL;
     }
     return TPUCL_OK;

@@ -227,6 +227,7 @@ static void write_row(tp_json_writer *writer, const tp_plan_entry *entry)
     tp_json_put_string(writer, "topology", row->topology);
     tp_json_put_string(writer, "precision", row->precision);
     tp_json_put_int(writer, "cores", row->cores);
+    tp_json_put_int(writer, "micro_batches", row->micro_batches);
     tp_json_put_int(writer, "per_core_batch", row->per_core_batch);
     tp_json_put_int(writer, "global_batch", row->global_batch);
     put_known(writer, "capacity_bytes", row->capacity_bytes);

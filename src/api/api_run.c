@@ -74,7 +74,7 @@ static tpucl_status fill_info(tpucl_run *run)
         .precision = policy_name(config),
         .optimizer = optimizers[config->optimizer.name],
         .math = config->math == TP_MATH_FAST ? "fast" : "exact",
-        .cores = tp_session_topology(run->session)->cores,
+        .cores = tp_session_real_cores(run->session),
         .devices = map ? map->device_count : 0, /* none: the reference interpreter computes */
         .per_core_batch = config->per_core_batch,
         .global_batch = config->global_batch,

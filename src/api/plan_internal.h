@@ -6,6 +6,7 @@
 
 #include <tpucl/plan.h>
 #include "api/check_internal.h"
+#include "bench/roofline.h"
 #include "core/array.h"
 #include "plan/project.h"
 #include "train/session_plan.h"
@@ -27,6 +28,13 @@ struct tpucl_plan_report {
     tp_plan_notes notes; /* in the arena */
     const char *name;    /* of the run */
 };
+
+/* The device at hand as a topology of one core: what it computes and copies at most, measured, and its memory.
+ * TPUCL_NO_DEVICE. */
+tpucl_status tp_api_measure_here(const char *selector, int32_t split, tp_roofline *out_roofline,
+                                 tp_device_caps *out_caps) TPUCL_MUST_CHECK;
+tpucl_status tp_api_topology_here(const tp_roofline *roofline, const tp_device_caps *caps,
+                                  tp_topology **out_topology) TPUCL_MUST_CHECK;
 
 /* A source of one example, for a configuration whose data are not there: inputs as the model's "inputs" or
  * "input_shape" say. TPUCL_INVALID_CONFIG when they say nothing. */

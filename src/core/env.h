@@ -25,7 +25,8 @@
     X(LOG, "TPUCL_LOG", "off, error, warning, info, debug", "log level of the command line tool")  \
     X(OPENCL_LIBRARY, "TPUCL_OPENCL_LIBRARY", "file", "loaded instead of libOpenCL.so.1")          \
     X(SYNC, "TPUCL_SYNC", "0 or 1", "1: wait after every launch, to find the one that fails")      \
-    X(THREADS, "TPUCL_THREADS", "1 to 1024", "threads of host loops; default one per processor")   \
+    X(THREADS, "TPUCL_THREADS", "1 to 1024",                                                       \
+      "threads of host loops and of reading data; default one per processor")                      \
     X(TUNING, "TPUCL_TUNING", "0 or 1",                                                            \
       "0: tuning records are left out, heuristics alone choose how products are computed; same "   \
       "bits")                                                                                      \

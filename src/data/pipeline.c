@@ -4,6 +4,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/env.h"
 #include "data/pipeline_internal.h"
 
 enum { DEFAULT_PREFETCH = 2 };
@@ -36,23 +37,23 @@ static tpucl_status check_options(const tp_source *source, tp_pipeline_options *
     return check_range("threads are to read", options->threads, TP_PIPELINE_MAX_THREADS);
 }
 
-static void choose_settings(tp_pipeline *pipeline)
+static tpucl_status choose_settings(tp_pipeline *pipeline)
 {
+    int64_t processors = 1;
     const tp_pipeline_options *options = &pipeline->options;
     /* Copying is nothing that a second thread would help with. */
     const bool reads = pipeline->source->ops != NULL;
     pipeline->tuner = (tp_pipeline_tuner){.tunes_threads = reads && !options->threads,
                                           .tunes_prefetch = !options->prefetch,
                                           .least_threads = 1};
-    pipeline->thread_count = !reads             ? 1
-                             : options->threads ? options->threads
-                                                : tp_thread_processor_count();
-    if (pipeline->thread_count > TP_PIPELINE_MAX_THREADS)
-        pipeline->thread_count = TP_PIPELINE_MAX_THREADS;
+    TP_TRY(tp_env_int(TP_ENV_THREADS, 1, 1024, tp_thread_processor_count(), &processors));
+    if (processors > TP_PIPELINE_MAX_THREADS) processors = TP_PIPELINE_MAX_THREADS;
+    pipeline->thread_count = !reads ? 1 : options->threads ? options->threads : (int32_t)processors;
     pipeline->active = pipeline->thread_count;
     pipeline->prefetch = options->prefetch ? options->prefetch : DEFAULT_PREFETCH;
     const int32_t most = options->prefetch ? options->prefetch : TP_PIPELINE_AUTO_PREFETCH;
     pipeline->slot_count = (uint64_t)most + 2;
+    return TPUCL_OK;
 }
 
 static tpucl_status count_batches(tp_pipeline *pipeline)
@@ -86,7 +87,7 @@ static tpucl_status start(tp_pipeline *pipeline)
     pipeline->has_conds = true;
     TP_TRY(check_options(pipeline->source, &pipeline->options));
     TP_TRY(count_batches(pipeline));
-    choose_settings(pipeline);
+    TP_TRY(choose_settings(pipeline));
     pipeline->order = TP_NEW_ARRAY(int64_t, (size_t)pipeline->options.count);
     pipeline->slots = TP_NEW_ARRAY(tp_pipeline_slot, (size_t)pipeline->slot_count);
     pipeline->threads = TP_NEW_ARRAY(tp_thread *, (size_t)pipeline->thread_count);

@@ -32,8 +32,7 @@ typedef struct record_source {
 
 typedef struct record_worker {
     tp_record_buffer buffer;
-    tp_image_decoder *decoder;
-    tp_resize_buffer resize;
+    tp_image_reader images;
 } record_worker;
 
 /* ---- threads ---- */
@@ -43,8 +42,7 @@ static void close_worker(void *worker)
     record_worker *w = worker;
     if (!w) return;
     tp_record_buffer_deinit(&w->buffer);
-    tp_resize_buffer_deinit(&w->resize);
-    tp_image_decoder_destroy(w->decoder);
+    tp_image_reader_deinit(&w->images);
     tp_free(w);
 }
 
@@ -53,7 +51,7 @@ static tpucl_status open_worker(const tp_source *source, void **out_worker)
     (void)source;
     record_worker *worker = TP_NEW(record_worker);
     if (!worker) return TPUCL_OUT_OF_MEMORY;
-    const tpucl_status status = tp_image_decoder_create(&worker->decoder);
+    const tpucl_status status = tp_image_reader_init(&worker->images);
     if (status != TPUCL_OK) {
         tp_free(worker);
         return status;
@@ -69,28 +67,6 @@ static tpucl_status check_count(const tp_record_field *field, size_t found, uint
     if (found == wanted) return TPUCL_OK;
     return TP_FAIL(TPUCL_INVALID_ARGUMENT, "feature '%s' has %zu values, expected %llu", field->key,
                    found, (unsigned long long)wanted);
-}
-
-static tpucl_status put_image(const record_source *s, record_worker *worker,
-                              const tp_source_place *place, const char *name, tp_view file,
-                              uint8_t *out)
-{
-    const tp_image_options *o = &s->options.image;
-    tp_image image;
-    TP_TRY(tp_image_decode(worker->decoder, file.data, file.length, name, o->channels,
-                           o->is_upright, &image));
-    if (o->resize == TP_RESIZE_AREA && place->is_training) {
-        const tp_augment_place drawn = {.seed = o->seed,
-                                        .step = place->step,
-                                        .core = (uint32_t)(place->row / o->per_core_batch),
-                                        .row = (uint32_t)(place->row % o->per_core_batch)};
-        const tp_image_area area =
-            tp_image_draw_area(&drawn, o->least_area, image.height, image.width);
-        return tp_image_resize_area(&image, &area, o->antialias, o->height, o->width,
-                                    &worker->resize, out);
-    }
-    return tp_image_resize_bytes(&image, o->resize, o->antialias, o->height, o->width, name,
-                                 &worker->resize, out);
 }
 
 static tpucl_status put_ints(const tp_record_field *field, const label_range *range,
@@ -124,7 +100,8 @@ static tpucl_status put_field(const tp_source *source, record_worker *worker,
     switch (field->kind) {
     case TP_RECORD_IMAGE:
         TP_TRY(check_count(field, values->count, 1));
-        return put_image(s, worker, place, field->key, values->bytes[0], out);
+        return tp_image_reader_read(&worker->images, &s->options.image, place, field->key,
+                                    values->bytes[0], out);
     case TP_RECORD_BYTES:
         TP_TRY(check_count(field, values->count, 1));
         TP_TRY(check_count(field, values->bytes[0].length, elems));
@@ -263,25 +240,14 @@ static void expect_classes(tp_source *source, int32_t field, int64_t classes, do
 /* Sizes that the options leave open, from the first record that is whole. */
 static tpucl_status look_at_image(record_source *s, tp_view record, int32_t field)
 {
-    tp_image_options *o = &s->options.image;
     tp_feature_values values;
-    tp_image_header header;
     tp_arena *arena = NULL;
     TP_TRY(tp_arena_create(ARENA_BYTES, &arena));
     tpucl_status status = tp_example_decode(record, &s->specs[field], 1, arena, &values);
     if (status == TPUCL_OK) status = check_count(&s->options.fields[field], values.count, 1);
     if (status == TPUCL_OK)
-        status = tp_image_read_header(values.bytes[0].data, values.bytes[0].length,
-                                      s->options.fields[field].key, &header);
-    if (status == TPUCL_OK) {
-        const bool lies = o->is_upright &&
-                          tp_image_orientation(values.bytes[0].data, values.bytes[0].length) >= 5;
-        if (!o->channels) o->channels = header.channels == 1 ? 1 : 3;
-        if (!o->height) {
-            o->height = lies ? header.width : header.height;
-            o->width = lies ? header.height : header.width;
-        }
-    }
+        status = tp_image_options_complete(&s->options.image, s->options.fields[field].key,
+                                           values.bytes[0]);
     tp_arena_destroy(arena);
     return status;
 }

@@ -4,7 +4,7 @@
 #ifndef TP_DATA_SOURCE_RECORDS_H
 #define TP_DATA_SOURCE_RECORDS_H
 
-#include "data/image_resize.h"
+#include "data/image_read.h"
 #include "data/record_index.h"
 #include "data/record_preset.h"
 #include "data/source.h"
@@ -22,15 +22,6 @@ typedef struct tp_record_field {
     tp_shape shape; /* of one example; not of images */
     int64_t offset;
 } tp_record_field;
-
-typedef struct tp_image_options {
-    int32_t height, width, channels; /* 0: as the first record's */
-    tp_resize_mode resize;
-    bool antialias, is_upright;
-    double least_area; /* TP_RESIZE_AREA, with what it is drawn by */
-    uint64_t seed;
-    int64_t per_core_batch; /* row r of a batch is row r mod this on core r / this */
-} tp_image_options;
 
 typedef struct tp_record_source_options {
     const char *const *paths; /* files, in order */

@@ -34,7 +34,10 @@ typedef struct tp_executor_options {
     /* group after group, each core once; NULL: one group of all cores */
     const int32_t *group_cores;
     int32_t group_count;
-    int32_t wave_cores;      /* most cores in a wave; 0: as many as memory allows */
+    int32_t wave_cores; /* most cores in a wave; 0: as many as memory allows */
+    /* of a core: so many of the map's cores stand for one of the topology. 0: 1; a wave then has no more cores than
+     * the topology, and what a core holds includes its partial sums */
+    int32_t micro_batches;
     int32_t infeed_depth;    /* slots; 0: 3 */
     int32_t results_depth;   /* steps whose results are kept until asked for; 0: 64 */
     uint64_t core_hbm_bytes; /* HBM of a core in the topology; 0: no limit */

@@ -33,15 +33,17 @@ static uint64_t fixed_bytes(const tp_executor *executor, const tp_program *progr
     return bytes;
 }
 
-/* Slots of partial sums that a device's waves fill: one more than the last that is no whole group's. */
-static int32_t partial_slots(const tp_tree_device *plan, int32_t group_size)
+/* Slots of partial sums that a device's waves fill: one more than the last that is no whole group's. The first one of
+ * a device that has the whole group lies where the result will be. */
+static int32_t partial_slots(const tp_tree_plan *tree, int32_t device, int32_t group_size)
 {
+    const tp_tree_device *plan = &tree->devices[device];
     int32_t slots = 0;
     for (int32_t i = 0; i < plan->op_count; i++)
         if (plan->ops[i].kind == TP_TREE_RUN && plan->ops[i].count != group_size &&
             plan->ops[i].slot >= slots)
             slots = plan->ops[i].slot + 1;
-    return slots;
+    return slots > 0 && tree->leaf_count == 1 ? slots - 1 : slots;
 }
 
 /* Partial sums of all groups on the device, and the leaves that cross devices. `waves`: [device_count]. */
@@ -57,7 +59,7 @@ static tpucl_status count_sums(const tp_executor *executor, const int32_t *waves
         for (int32_t p = 0; p < size; p++)
             owner[p] = executor->map->owner[cores[p]];
         TP_TRY(tp_tree_plan_create(owner, cores, size, devices, waves, arena, &plan));
-        *out_slots += (uint64_t)partial_slots(&plan->devices[device], size);
+        *out_slots += (uint64_t)partial_slots(plan, device, size);
         if (plan->leaf_count > 1 && (uint64_t)plan->leaf_count > *out_leaves)
             *out_leaves = (uint64_t)plan->leaf_count;
     }
@@ -137,6 +139,15 @@ static uint64_t held_variables(const tp_loaded *loaded, const tp_site *site)
     return bytes;
 }
 
+/* Of a core that adds up micro-batches; the first slot is the sum that goes to other devices, if there are any. */
+static uint64_t held_partials(const tp_bound_site *site)
+{
+    uint64_t bytes = 0;
+    for (int32_t i = 1; i < site->partial_count; i++)
+        bytes += buffer_share(site->partials[i], 1);
+    return bytes;
+}
+
 static uint64_t held_core_bytes(const tp_loaded *loaded)
 {
     const tp_bound_site *site = &loaded->sites[0];
@@ -145,7 +156,10 @@ static uint64_t held_core_bytes(const tp_loaded *loaded)
     uint64_t bytes = held_variables(loaded, site->site);
     if (device->core) bytes += tp_slab_bytes(device->core) / (uint64_t)device->wave_cores;
     if (site->replicated) bytes += tp_slab_bytes(site->replicated);
-    bytes += buffer_share(device->input, records) + buffer_share(device->output, records);
+    const int32_t parts = loaded->executor->options.micro_batches;
+    const uint64_t own = parts > 1 ? (uint64_t)parts : 1; /* records */
+    bytes += own * (buffer_share(device->input, records) + buffer_share(device->output, records));
+    if (parts > 1) bytes += held_partials(site);
     bytes += buffer_share(device->result, (uint64_t)loaded->executor->group_count);
     return bytes + buffer_share(device->constants, 1);
 }

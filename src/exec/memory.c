@@ -61,6 +61,8 @@ int32_t tp_memory_wave(const tp_executor *executor, const tp_program *program, i
     const uint64_t max_allocation =
         tp_device_get_caps(executor->map->devices[device])->max_allocation_bytes;
     int32_t wave = most_cores_of_a_site(executor, device);
+    const int32_t parts = executor->options.micro_batches;
+    if (parts > 1 && !program->is_resident) wave = (wave + parts - 1) / parts;
     if (executor->options.wave_cores && executor->options.wave_cores < wave &&
         !program->is_resident)
         wave = executor->options.wave_cores;

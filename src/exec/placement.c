@@ -95,6 +95,18 @@ done:
     return status;
 }
 
+tpucl_status tp_core_map_repeat(tp_core_map *map, int32_t count)
+{
+    const int32_t cores = map->core_count * count;
+    int32_t *owner = TP_ARENA_NEW_ARRAY(map->arena, int32_t, (size_t)cores);
+    if (!owner) return TPUCL_OUT_OF_MEMORY;
+    for (int32_t core = 0; core < cores; core++)
+        owner[core] = map->owner[core / count];
+    map->owner = owner;
+    map->core_count = cores;
+    return TPUCL_OK;
+}
+
 void tp_core_map_close(tp_core_map *map)
 {
     if (!map) return;

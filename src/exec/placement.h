@@ -33,6 +33,9 @@ tpucl_status tp_core_map_open(const tp_topology *topology, const tp_placement_op
                               tp_core_map **out_map);
 void tp_core_map_close(tp_core_map *map);
 
+/* Each core becomes `count` cores side by side on the same device: core c is c * count ... after it. */
+tpucl_status tp_core_map_repeat(tp_core_map *map, int32_t count);
+
 /* Of all devices, the number of cores on the one that has most. */
 int32_t tp_core_map_most_cores(const tp_core_map *map);
 

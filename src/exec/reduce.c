@@ -41,7 +41,7 @@ static tpucl_status enqueue_elements(tp_device_kernel *kernel, uint64_t elems)
     return tp_device_kernel_enqueue(kernel, global, local, NULL, 0, NULL);
 }
 
-/* Made when first needed, for the largest sum of the program: all of its reduces share the slots. */
+/* A slot's own buffer. Made when first needed, for the largest sum of the program: all of its reduces share the slots. */
 static tpucl_status partial_buffer(tp_loaded *loaded, tp_bound_site *bound, int32_t slot,
                                    tp_buffer **out_buffer)
 {
@@ -62,6 +62,19 @@ static void final_range(const tp_bound_site *bound, const tp_program_reduce *red
     *out_offset = reduce->replicated_offset_bytes / sizeof(float);
 }
 
+/* Where a slot's partial sum is, in elements of *out_buffer. A device that has the whole group keeps the first where the
+ * result will be. */
+static tpucl_status find_slot(tp_loaded *loaded, tp_bound_site *bound,
+                              const tp_program_reduce *reduce, int32_t slot, tp_buffer **out_buffer,
+                              uint64_t *out_offset)
+{
+    const bool is_whole = loaded->plans[bound->site->group]->leaf_count == 1;
+    *out_offset = 0;
+    if (!is_whole || slot > 0) return partial_buffer(loaded, bound, slot, out_buffer);
+    final_range(bound, reduce, out_buffer, out_offset);
+    return TPUCL_OK;
+}
+
 tpucl_status tp_reduce_place(tp_loaded *loaded, tp_bound_site *bound,
                              const tp_program_segment *segment, const tp_tree_op *op, tp_wave *wave)
 {
@@ -70,7 +83,7 @@ tpucl_status tp_reduce_place(tp_loaded *loaded, tp_bound_site *bound,
     if (wave->sum_is_result)
         final_range(bound, &segment->reduce, &wave->sum, &offset);
     else
-        TP_TRY(partial_buffer(loaded, bound, op->slot, &wave->sum));
+        TP_TRY(find_slot(loaded, bound, &segment->reduce, op->slot, &wave->sum, &offset));
     wave->sum_shift_elems = offset - segment->reduce.replicated_offset_bytes / sizeof(float);
     return TPUCL_OK;
 }
@@ -102,7 +115,8 @@ tpucl_status tp_reduce_wave(tp_loaded *loaded, tp_bound_site *bound,
 }
 
 static tpucl_status flush_into_place(tp_loaded *loaded, tp_bound_site *bound,
-                                     const tp_program_reduce *reduce, tp_buffer *sum)
+                                     const tp_program_reduce *reduce, tp_buffer *sum,
+                                     uint64_t offset)
 {
     tp_bound_device *device = &loaded->devices[bound->site->device];
     tp_buffer *dst = NULL;
@@ -110,7 +124,7 @@ static tpucl_status flush_into_place(tp_loaded *loaded, tp_bound_site *bound,
     if (!device->flush)
         TP_TRY(make_kernel(loaded, bound->site->device, "", "cross_core_flush", &device->flush));
     final_range(bound, reduce, &dst, &dst_offset);
-    TP_TRY(set_range(device->flush, 0, sum, 0));
+    TP_TRY(set_range(device->flush, 0, sum, offset));
     TP_TRY(set_range(device->flush, 2, dst, dst_offset));
     TP_TRY(tp_device_kernel_set_bytes(device->flush, 4, &reduce->elems, sizeof reduce->elems));
     return enqueue_elements(device->flush, reduce->elems);
@@ -122,16 +136,17 @@ tpucl_status tp_reduce_add(tp_loaded *loaded, tp_bound_site *bound,
     const tp_program_reduce *reduce = &segment->reduce;
     tp_bound_device *device = &loaded->devices[bound->site->device];
     tp_buffer *left = NULL, *right = NULL;
+    uint64_t left_offset = 0, right_offset = 0;
     if (!device->add)
         TP_TRY(make_kernel(loaded, bound->site->device, "", "cross_core_add", &device->add));
-    TP_TRY(partial_buffer(loaded, bound, op->slot, &left));
-    TP_TRY(partial_buffer(loaded, bound, op->slot + 1, &right));
-    TP_TRY(set_range(device->add, 0, left, 0));
-    TP_TRY(set_range(device->add, 2, right, 0));
+    TP_TRY(find_slot(loaded, bound, reduce, op->slot, &left, &left_offset));
+    TP_TRY(find_slot(loaded, bound, reduce, op->slot + 1, &right, &right_offset));
+    TP_TRY(set_range(device->add, 0, left, left_offset));
+    TP_TRY(set_range(device->add, 2, right, right_offset));
     TP_TRY(tp_device_kernel_set_bytes(device->add, 4, &reduce->elems, sizeof reduce->elems));
     TP_TRY(enqueue_elements(device->add, reduce->elems));
     if (op->count == loaded->executor->group_size)
-        return flush_into_place(loaded, bound, reduce, left);
+        return flush_into_place(loaded, bound, reduce, left, left_offset);
     return TPUCL_OK;
 }
 

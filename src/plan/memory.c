@@ -135,8 +135,27 @@ bool tp_memory_plan_fits(const tp_memory_plan *plan, const tp_topology *topology
     return !capacity || tp_memory_plan_bytes(plan) <= capacity;
 }
 
+/* What further micro-batches add to either view. */
+static void add_micro_batches(const tp_program *program, int32_t count, tp_memory_view *view)
+{
+    tp_footprint one;
+    uint64_t most = 0, slots = 0;
+    if (count < 2) return;
+    tp_program_footprint(program, TP_INFEED_DEPTH, TP_RESULTS_DEPTH, &one);
+    for (int32_t left = 1; left < count; left *= 2)
+        slots++;
+    for (int32_t i = 0; i < program->segment_count; i++)
+        if (program->segments[i].has_reduce && program->segments[i].reduce.elems > most)
+            most = program->segments[i].reduce.elems;
+    const uint64_t more = (uint64_t)count - 1;
+    tp_memory_add(view, TP_MEMORY_INFEED, tp_multiply_bytes(more, one.infeed));
+    tp_memory_add(view, TP_MEMORY_RESULTS, tp_multiply_bytes(more, one.outfeed));
+    tp_memory_add(view, TP_MEMORY_COLLECTIVE,
+                  tp_multiply_bytes(slots, tp_multiply_bytes(most, sizeof(float))));
+}
+
 tpucl_status tp_memory_plan_create(const tp_program *program, const tp_topology *topology,
-                                   tp_memory_plan **out_plan)
+                                   int32_t micro_batches, tp_memory_plan **out_plan)
 {
     const uint64_t reserve = tp_memory_whole_figure(topology, TP_FIGURE_HBM_RESERVED);
     tp_arena *arena = NULL;
@@ -155,6 +174,8 @@ tpucl_status tp_memory_plan_create(const tp_program *program, const tp_topology 
         tp_memory_plan_destroy(plan);
         return status;
     }
+    add_micro_batches(program, micro_batches, &plan->here);
+    add_micro_batches(program, micro_batches, &plan->tpu);
     tp_memory_add(&plan->here, TP_MEMORY_RESERVE, reserve);
     tp_memory_add(&plan->tpu, TP_MEMORY_RESERVE, reserve);
     *out_plan = plan;

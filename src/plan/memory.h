@@ -75,8 +75,11 @@ typedef struct tp_memory_plan {
     double waste; /* of the slabs here: the share of gaps at their peak */
 } tp_memory_plan;
 
-/* `program` is only read and need not outlive the plan. */
+/* `program` is only read and need not outlive the plan. `micro_batches` of a core: each has records of its own in the
+ * rings, and the balanced tree over them keeps a partial sum of the gradients for each of its levels: one for two
+ * micro-batches, two for up to four. */
 tpucl_status tp_memory_plan_create(const tp_program *program, const tp_topology *topology,
+                                   int32_t micro_batches,
                                    tp_memory_plan **out_plan) TPUCL_MUST_CHECK;
 void tp_memory_plan_destroy(tp_memory_plan *plan);
 

@@ -236,7 +236,11 @@ static void add_rest(const tp_work *work, const tp_topology *topology,
                      const tp_project_options *options, tp_projection *p)
 {
     const int32_t machines = options->machines > 1 ? options->machines : 1;
-    p->feed_seconds = feed_seconds(work, topology, options);
+    const double turns = options->micro_batches > 1 ? options->micro_batches : 1;
+    p->device_seconds *= turns;
+    for (size_t i = 0; i < p->layers.count; i++)
+        p->layers.items[i].seconds *= turns;
+    p->feed_seconds = turns * feed_seconds(work, topology, options);
     p->sum_seconds = sum_seconds(work, topology, machines);
     p->exposed_sum_seconds = fmax(0, p->sum_seconds - HIDING_SHARE * p->device_seconds);
     const double computing = p->device_seconds + p->exposed_sum_seconds;
@@ -248,7 +252,8 @@ static void add_rest(const tp_work *work, const tp_topology *topology,
     p->low = p->seconds / TP_PROJECT_BAND;
     p->high = p->seconds * TP_PROJECT_BAND;
     if (p->seconds > 0)
-        p->examples_per_second = (double)work->examples * topology->cores * machines / p->seconds;
+        p->examples_per_second =
+            turns * (double)work->examples * topology->cores * machines / p->seconds;
 }
 
 tpucl_status tp_project(const tp_work *work, const tp_topology *topology,

@@ -49,6 +49,7 @@ const char *tp_limiter_name(tp_limiter limiter);
 typedef struct tp_project_options {
     tp_machine_class machine; /* see tp_machine_class_of */
     bool feeds_over_network;  /* the user's link, not the host's alone */
+    int32_t micro_batches;    /* of a step, on each core of the work's; 0: one */
     int32_t machines;         /* of this topology side by side; 0: one */
 } tp_project_options;
 

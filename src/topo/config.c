@@ -256,13 +256,15 @@ static void check_record_keys(const tp_config *config, tp_problems *problems)
     if (config->data.augment.crop.count != 0 && config->data.augment.crop.count != 2)
         tp_problems_add(problems, "'data.augment.crop' has %zu numbers, expected height and width",
                         config->data.augment.crop.count);
+    const bool images = config->data.dataset == TP_DATASET_IMAGES;
+    if ((records || images) && (config->data.train.labels.count || config->data.test.labels.count))
+        tp_problems_add(problems, "records and folders of images hold their labels: "
+                                  "'data.train.labels' and 'data.test.labels' are for other data "
+                                  "sets");
     if (!records) return;
     if (*config->data.preset ? has_features : !has_features)
         tp_problems_add(problems, "records are decoded by 'data.preset' or by "
                                   "'data.features.inputs': expected one of them");
-    if (config->data.train.labels.count || config->data.test.labels.count)
-        tp_problems_add(problems, "records hold their labels: 'data.train.labels' and "
-                                  "'data.test.labels' are for other data sets");
 }
 
 static void check_files(const tp_config *config, tp_problems *problems)
@@ -272,12 +274,14 @@ static void check_files(const tp_config *config, tp_problems *problems)
     const tp_config_files *const values[] = {&config->data.train.inputs, &config->data.train.labels,
                                              &config->data.test.inputs, &config->data.test.labels};
     const bool files = config->data.dataset != TP_DATASET_FASHION_MNIST;
-    const bool records = config->data.dataset == TP_DATASET_RECORDS;
+    /* data whose labels are not files of their own */
+    const bool records =
+        config->data.dataset == TP_DATASET_RECORDS || config->data.dataset == TP_DATASET_IMAGES;
     for (int i = 0; i < 4; i++) {
         if (files && !values[i]->count && i < (records ? 1 : 2))
             tp_problems_add(problems, "'%s' is missing: this 'data.dataset' is read from files",
                             keys[i]);
-        refuse_if(!files && values[i]->count, keys[i], "the data sets 'idx', 'npy' and 'records'",
+        refuse_if(!files && values[i]->count, keys[i], "the data sets that are read from files",
                   "'data.dataset' is 'fashion-mnist'", problems);
         refuse_if(config->data.dataset != TP_DATASET_NPY && values[i]->count && values[i]->names[0],
                   keys[i], "the data set 'npy', when it names files", "'data.dataset' is another",
@@ -468,7 +472,14 @@ tpucl_status tp_config_resolve(tp_config *config, const tp_topology *topology)
     if (config->batch >= 0 && (config->per_core_batch || config->global_batch))
         tp_problems_add(&problems, "'batch' is \"auto\", but '%s' is given, too: leave one out",
                         config->per_core_batch ? "per_core_batch" : "global_batch");
-    tp_problems_add_failed(&problems, tp_config_resolve_batch(config, topology->cores,
+    const int64_t parts = topology->cores * config->accumulate;
+    if (parts > TP_TOPOLOGY_MAX_CORES)
+        tp_problems_add(&problems,
+                        "expected 'accumulate' times the cores to be at most %d, found %lld * %d",
+                        TP_TOPOLOGY_MAX_CORES, (long long)config->accumulate, topology->cores);
+    if (config->accumulate > 1 && config->cross_shard.groups.count)
+        tp_problems_add(&problems, "'accumulate' and 'cross_shard.groups' cannot be together");
+    tp_problems_add_failed(&problems, tp_config_resolve_batch(config, (int32_t)parts,
                                                               topology->numeric.per_core_batch,
                                                               &per_core, &global));
     check_groups(config, topology->cores, &problems);

@@ -30,7 +30,8 @@ typedef enum tp_config_dataset {
     TP_DATASET_FASHION_MNIST,
     TP_DATASET_IDX,
     TP_DATASET_NPY,
-    TP_DATASET_RECORDS
+    TP_DATASET_RECORDS,
+    TP_DATASET_IMAGES
 } tp_config_dataset;
 typedef enum tp_config_augment {
     TP_CONFIG_AUGMENT_NONE,
@@ -163,6 +164,7 @@ typedef struct tp_config {
     int32_t batch;        /* 0: "auto", until the batches below are chosen; -1: they are given */
     int64_t global_batch; /* 0 until resolved when not given; afterwards per_core_batch * cores */
     int64_t per_core_batch;
+    int64_t accumulate; /* micro-batches of a step on each core */
     struct {
         int32_t dataset; /* tp_config_dataset */
         const char *folder;

@@ -25,7 +25,8 @@ static const char *const matmul_names[] = {"default", "high", "highest", NULL};
 static const char *const math_names[] = {"exact", "fast", NULL};
 static const char *const batch_names[] = {"auto", NULL};
 static const char *const best_names[] = {"auto", "min", "max", NULL};
-static const char *const dataset_names[] = {"fashion-mnist", "idx", "npy", "records", NULL};
+static const char *const dataset_names[] = {"fashion-mnist", "idx",    "npy",
+                                            "records",       "images", NULL};
 static const char *const augment_names[] = {"none", "host", "device", NULL};
 static const char *const flip_names[] = {"none", "horizontal", "vertical", "both", NULL};
 static const char *const damage_names[] = {"stop", "skip", NULL};
@@ -195,6 +196,11 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "examples of a step, all cores together"},
     {"per_core_batch", TP_CONFIG_INT, FIELD(per_core_batch), COUNT(1, 1 << 20), .fallback = "null",
      .meaning = "examples of a step on each core; the topology's when neither is given"},
+    {"accumulate", TP_CONFIG_INT, FIELD(accumulate), COUNT(1, TP_TOPOLOGY_MAX_CORES),
+     .fallback = "1",
+     .meaning =
+         "micro-batches of per_core_batch examples that a core adds up in a step: the memory "
+         "of one, the bits of so many times the cores"},
     {"data.dataset", TP_CONFIG_CHOICE, FIELD(data.dataset), .choices = dataset_names,
      .fallback = "\"fashion-mnist\"", .meaning = "what to train on"},
     {"data.folder", TP_CONFIG_STRING, FIELD(data.folder), .fallback = "\"\"", .keeps_result = true,
@@ -228,31 +234,28 @@ const tp_config_key tp_config_keys[] = {
      .meaning = "records: likewise each label; \"KEY int -1\" for classes from 1"},
     {"data.on_damage", TP_CONFIG_CHOICE, FIELD(data.on_damage), .choices = damage_names,
      .fallback = "\"stop\"",
-     .meaning = "records that are damaged, or whose images are: stop, or skip them with a warning"},
+     .meaning = "records and images that are damaged: stop, or skip them with a warning"},
     {"data.cycle_length", TP_CONFIG_INT, FIELD(data.cycle_length), COUNT(1, 65536), .fallback = "1",
      .meaning = "records: files that are read in turn, in tf.data's deterministic order, before "
                 "shuffling"},
     {"data.block_length", TP_CONFIG_INT, FIELD(data.block_length), COUNT(1, MAX_EXACT),
      .fallback = "1", .meaning = "records: how many each of these gives at a time"},
     {"data.image.size", TP_CONFIG_INTS, FIELD(data.image.size), COUNT(1, 65536), .fallback = "null",
-     .meaning =
-         "records: height and width that images are brought to; null: those of the first image"},
+     .meaning = "height and width that images are brought to; null: those of the first image"},
     {"data.image.channels", TP_CONFIG_INT, FIELD(data.image.channels), COUNT(0, 4), .fallback = "0",
-     .meaning = "records: 1 is grey, 3 colour, 0 what the first image is"},
+     .meaning = "1 is grey, 3 colour, 0 what the first image is"},
     {"data.image.resize", TP_CONFIG_CHOICE, FIELD(data.image.resize), .choices = resize_names,
      .fallback = "\"stretch\"",
-     .meaning = "records: how images get their size: stretch; crop the middle or pad with black, "
+     .meaning = "how images get their size: stretch; crop the middle or pad with black, "
                 "keeping the sides' ratio; random_area: in training a part drawn by chance, "
                 "stretched, else crop; none: others are refused"},
     {"data.image.antialias", TP_CONFIG_BOOL, FIELD(data.image.antialias), .fallback = "false",
-     .meaning =
-         "records: images that shrink are made of all of their pixels, as in tf.image.resize"},
+     .meaning = "images that shrink are made of all of their pixels, as in tf.image.resize"},
     {"data.image.least_area", TP_CONFIG_DOUBLE, FIELD(data.image.least_area), COUNT(0, 1),
      .fallback = "0.08",
-     .meaning =
-         "records: random_area takes this share of the image's area to all of it, of 3:4 to 4:3"},
+     .meaning = "random_area takes this share of the image's area to all of it, of 3:4 to 4:3"},
     {"data.image.upright", TP_CONFIG_BOOL, FIELD(data.image.upright), .fallback = "false",
-     .meaning = "records: JPEG images are turned as their EXIF data say"},
+     .meaning = "JPEG images are turned as their EXIF data say"},
     {"data.resident_bytes", TP_CONFIG_INT, FIELD(data.resident_bytes), COUNT(0, MAX_EXACT),
      .fallback = "4294967296", .keeps_result = true,
      .meaning = "records: most bytes of compressed or remote files, which are kept in memory"},

@@ -47,7 +47,10 @@ static tpucl_status open_devices(tp_session *session)
     }
     placement.device.synchronous = session->options.synchronous || synchronous;
     placement.device.cache = session->cache;
-    return tp_core_map_open(session->topology, &placement, &session->map);
+    tp_topology real = *session->topology; /* placements are of its cores */
+    real.cores = session->real_cores;
+    TP_TRY(tp_core_map_open(&real, &placement, &session->map));
+    return tp_core_map_repeat(session->map, (int32_t)session->config->accumulate);
 }
 
 static tpucl_status open_executor(tp_session *session)
@@ -58,6 +61,7 @@ static tpucl_status open_executor(tp_session *session)
                                    .group_cores = session->group_cores,
                                    .group_count = tp_session_group_count(session),
                                    .wave_cores = (int32_t)config->wave_cores,
+                                   .micro_batches = (int32_t)config->accumulate,
                                    .core_hbm_bytes = (uint64_t)hbm};
     return tp_executor_create(session->map, &options, &session->executor);
 }
@@ -103,8 +107,10 @@ static tpucl_status choose_batch(tp_session *session)
 /* What can be wrong in files and configuration comes before anything is opened or allocated. */
 static tpucl_status create(tp_session *session)
 {
-    TP_TRY(tp_topology_load(session->config->topology, &session->topology));
+    if (!session->topology) TP_TRY(tp_topology_load(session->config->topology, &session->topology));
     TP_TRY(tp_config_resolve(session->config, session->topology));
+    session->real_cores = session->topology->cores;
+    session->topology->cores *= (int32_t)session->config->accumulate;
     TP_TRY(tp_session_open_data(session));
     TP_TRY(count_steps(session));
     session->startup.data = tp_session_lap(session);
@@ -136,12 +142,14 @@ tpucl_status tp_session_create(const tp_session_options *options, tp_session **o
         tp_arena_destroy(arena);
         tp_config_destroy(options->config);
         tp_source_destroy(options->source);
+        tp_topology_destroy(options->topology);
         return TPUCL_OUT_OF_MEMORY;
     }
     session->arena = arena;
     session->options = *options;
     session->config = options->config;
     session->train_source = options->source;
+    session->topology = options->topology;
     session->created_ns = session->lap_ns = tp_clock_now_ns();
     atomic_init(&session->is_stopped, false);
     status = create(session);
@@ -199,6 +207,17 @@ const tp_core_map *tp_session_core_map(const tp_session *session)
 tp_variables *tp_session_variables(tp_session *session)
 {
     return tp_executor_variables(session->executor);
+}
+
+int32_t tp_session_wave_cores(const tp_session *session)
+{
+    const int32_t parts = (int32_t)session->config->accumulate;
+    return (tp_core_map_most_cores(session->map) + parts - 1) / parts;
+}
+
+int32_t tp_session_real_cores(const tp_session *session)
+{
+    return session->real_cores;
 }
 
 const tp_source *tp_session_train_source(const tp_session *session)

@@ -37,6 +37,8 @@ typedef struct tp_session_options {
     /* trains on this instead of what the configuration names, and tests on nothing; adopted as `config`
      * is. NULL: opens what is named */
     tp_source *source;
+    tp_topology
+        *topology;  /* instead of the one that the configuration names; adopted. NULL: that one */
     bool plan_only; /* data, model and graphs only, no device: for tp_session_build_graphs */
     bool
         opens_devices; /* with plan_only: devices are opened, for tp_session_plan_batch; nothing is loaded */
@@ -51,7 +53,9 @@ void tp_session_destroy(tp_session *session);
 
 /* Borrowed, all read-only. */
 const tp_config *tp_session_config(const tp_session *session);
+/* With `accumulate` its `cores` are all micro-batches. */
 const tp_topology *tp_session_topology(const tp_session *session);
+int32_t tp_session_real_cores(const tp_session *session);
 const tp_core_map *tp_session_core_map(const tp_session *session);
 tp_variables *tp_session_variables(tp_session *session);
 const tp_source *tp_session_train_source(const tp_session *session);

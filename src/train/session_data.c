@@ -38,6 +38,8 @@ static tpucl_status open_arrays(const tp_session *session, bool is_test, tp_sour
         return tp_source_open_fashion_mnist(folder, is_test, out_source);
     if (config->data.dataset == TP_DATASET_RECORDS)
         return tp_session_open_records(session, is_test, out_source);
+    if (config->data.dataset == TP_DATASET_IMAGES)
+        return tp_session_open_images(session, is_test, out_source);
     const tp_config_files *in = is_test ? &config->data.test.inputs : &config->data.train.inputs;
     const tp_config_files *out = is_test ? &config->data.test.labels : &config->data.train.labels;
     if (in->names[0] || out->names[0]) return open_named(session, in, out, out_source);

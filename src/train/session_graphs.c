@@ -148,6 +148,7 @@ static tpucl_status compile_for_devices(tp_session *session, tp_session_graph *g
     if (!graph->programs) return TPUCL_OUT_OF_MEMORY;
     const tp_compile_verified_options options = {
         .name = graph->name,
+        .cores = tp_session_wave_cores(session),
         .is_fast_math = session->config->math == TP_MATH_FAST,
         .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL,
         .progress = session->options.build_progress ? report_verdict : NULL,

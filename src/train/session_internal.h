@@ -64,7 +64,10 @@ typedef struct tp_session_running {
 struct tp_session {
     tp_session_options options;
     tp_config *config;
+    /* `cores` of it: all micro-batches, real_cores * accumulate. The tree, the shards and the random numbers take each
+     * for a core of its own. */
     tp_topology *topology;
+    int32_t real_cores;
     tp_arena *arena;
     tp_source *train_source, *test_source;                    /* test: NULL when there is none */
     int64_t train_first, train_count, test_first, test_count; /* ranges of their sources */
@@ -110,6 +113,8 @@ bool tp_session_augments_on_device(const tp_session *session);
 tpucl_status tp_session_augment_source(const tp_session *session, tp_source **inout_source);
 tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
                                      tp_source **out_source);
+tpucl_status tp_session_open_images(const tp_session *session, bool is_test,
+                                    tp_source **out_source);
 /* session_model.c; the labels are checked against the model's outputs and their losses. */
 tpucl_status tp_session_build_model(tp_session *session);
 tpucl_status tp_session_check_labels(const tp_session *session);
@@ -155,6 +160,8 @@ static inline int32_t tp_session_group_count(const tp_session *session)
     return session->groups ? session->cross_shard.group_count : 1;
 }
 
+/* Cores of the device that has most, without their further micro-batches. */
+int32_t tp_session_wave_cores(const tp_session *session);
 /* feed.c: the sum of weights in a core's replica group. */
 float tp_session_group_weight(const tp_session *session, int32_t core, int64_t valid);
 

@@ -41,14 +41,14 @@ static tpucl_status compile_graph(const tp_session *session, const char *name,
     if (!session->map) {
         const tp_compile_options options = {.name = name,
                                             .caps = &common_cpu,
-                                            .cores = session->topology->cores,
+                                            .cores = session->real_cores,
                                             .is_fast_math = is_fast,
                                             .max_slab_segment_bytes = UINT64_MAX};
         return tp_compile(graph, &options, out_program);
     }
     const tp_compile_verified_options options = {
         .name = name,
-        .cores = tp_core_map_most_cores(session->map),
+        .cores = tp_session_wave_cores(session),
         .is_fast_math = is_fast,
         .max_slab_segment_bytes = slab_bytes,
         .cache_folder = session->cache ? tp_program_cache_folder(session->cache) : NULL};
@@ -97,7 +97,8 @@ static tpucl_status add_evaluation(const tp_session *session, const tp_graph *gr
     tp_forecast device = {0};
     bool fits = true;
     TP_TRY(compile_for(session, "evaluate", graph, &program, &fits));
-    tpucl_status status = tp_memory_plan_create(program, session->topology, &memory);
+    tpucl_status status = tp_memory_plan_create(program, session->topology,
+                                                (int32_t)session->config->accumulate, &memory);
     if (status == TPUCL_OK) {
         plan->fits_hbm = plan->fits_hbm && tp_memory_plan_fits(memory, session->topology);
         if (plan->has_device)
@@ -119,7 +120,8 @@ static tpucl_status plan_graphs(const tp_session *session, const tp_graph *train
                                 const tp_graph *evaluate, tp_session_plan *plan)
 {
     TP_TRY(compile_for(session, "train", train, &plan->program, &plan->fits_device));
-    TP_TRY(tp_memory_plan_create(plan->program, session->topology, &plan->memory));
+    TP_TRY(tp_memory_plan_create(plan->program, session->topology,
+                                 (int32_t)session->config->accumulate, &plan->memory));
     plan->fits_hbm = tp_memory_plan_fits(plan->memory, session->topology);
     if (plan->has_device)
         TP_TRY(forecast(session, plan->program, 0, false, &plan->device, &plan->fits_device));
@@ -360,9 +362,11 @@ static void remedy_of_batch(const tp_session *session, tp_remedy *remedies, int3
         !limit.largest || tp_session_plan_batch(session, limit.largest, false, &plan) != TPUCL_OK)
         return;
     say_bytes(bytes, sizeof bytes, plan.memory ? tp_memory_plan_bytes(plan.memory) : 0);
+    const int64_t times = (session->config->per_core_batch + limit.largest - 1) / limit.largest;
     snprintf(remedies[*inout_count].text, sizeof remedies[0].text,
-             "per_core_batch=%lld, the largest that fits, needs %s", (long long)limit.largest,
-             bytes);
+             "per_core_batch=%lld, the largest that fits, needs %s (and accumulate=%lld makes up "
+             "for it)",
+             (long long)limit.largest, bytes, (long long)(times * session->config->accumulate));
     (*inout_count)++;
     tp_session_plan_deinit(&plan);
 }
@@ -399,7 +403,7 @@ static void remedy_of_topology(const tp_session *session, uint64_t needed, tp_re
         if (tp_topology_load(name, &topology) != TPUCL_OK) continue;
         const uint64_t reserve = tp_memory_whole_figure(topology, TP_FIGURE_HBM_RESERVED);
         const uint64_t capacity = tp_memory_capacity(topology);
-        if (topology->cores == session->topology->cores && capacity >= needed + reserve &&
+        if (topology->cores == session->real_cores && capacity >= needed + reserve &&
             capacity < least) {
             least = capacity;
             snprintf(best, sizeof best, "%s", topology->name);
@@ -428,7 +432,8 @@ static tpucl_status refuse(const tp_session *session, const tp_memory_plan *memo
 tpucl_status tp_session_check_hbm(const tp_session *session, const tp_program *program)
 {
     tp_memory_plan *memory = NULL;
-    TP_TRY(tp_memory_plan_create(program, session->topology, &memory));
+    TP_TRY(tp_memory_plan_create(program, session->topology, (int32_t)session->config->accumulate,
+                                 &memory));
     const tpucl_status status =
         tp_memory_plan_fits(memory, session->topology) ? TPUCL_OK : refuse(session, memory);
     tp_memory_plan_destroy(memory);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the records that a configuration names; what becomes of images on their way. */
+ * Opens the records, or the folder of images, that a configuration names; what becomes of images on their way. */
 #include "core/file.h"
 #include "data/record_shards.h"
 #include "data/source_augment.h"
+#include "data/source_images.h"
 #include "data/source_records.h"
 #include "train/session_internal.h"
 
@@ -83,6 +84,24 @@ tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
     TP_TRY(choose_fields(session, &options));
     if (is_test) take_size(session->train_source, &options);
     return tp_source_open_records(&options, out_source);
+}
+
+tpucl_status tp_session_open_images(const tp_session *session, bool is_test, tp_source **out_source)
+{
+    const tp_config *config = session->config;
+    const tp_config_files *named = is_test ? &config->data.test.inputs : &config->data.train.inputs;
+    tp_image_source_options options = {.image = image_options(config),
+                                       .skips = config->data.on_damage == TP_DAMAGE_SKIP};
+    options.folder = tp_file_join(session->arena, config->data.folder, named->paths[0]);
+    if (!options.folder) return TPUCL_OUT_OF_MEMORY;
+    if (is_test) {
+        const tp_shape *shape = &session->train_source->fields[0].shape;
+        options.image.height = (int32_t)shape->dims[0];
+        options.image.width = (int32_t)shape->dims[1];
+        options.image.channels = (int32_t)shape->dims[2];
+    }
+    TP_TRY(tp_source_open_images(&options, out_source));
+    return is_test ? tp_source_check_same_classes(session->train_source, *out_source) : TPUCL_OK;
 }
 
 /* ---- augmentation ---- */

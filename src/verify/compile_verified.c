@@ -66,7 +66,7 @@ tpucl_status tp_compile_for_devices(const tp_graph *graph, const tp_core_map *ma
                                     tp_program **out_programs)
 {
     tp_compile_verified_options here = *options;
-    here.cores = tp_core_map_most_cores(map);
+    if (!here.cores) here.cores = tp_core_map_most_cores(map);
     for (int32_t d = 0; d < map->device_count; d++) {
         const tp_device_caps *caps = tp_device_get_caps(map->devices[d]);
         for (int32_t other = 0; other < d && !out_programs[d]; other++)

@@ -26,7 +26,7 @@ tpucl_status tp_compile_verified(const tp_graph *graph, tp_device *device,
                                  const tp_compile_verified_options *options,
                                  tp_program **out_program);
 
-/* For every device of the map. Devices that report the same capabilities share a program. `out_programs`:
+/* For every device of the map; `cores` 0: as many as the device with most of them has. Devices that report the same capabilities share a program. `out_programs`:
  * [device_count], all NULL before; to be given to tp_programs_destroy whether or not this succeeds. */
 tpucl_status tp_compile_for_devices(const tp_graph *graph, const tp_core_map *map,
                                     const tp_compile_verified_options *options,

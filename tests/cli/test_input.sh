@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Records as the data of a training: the same result as the arrays that they were made of, whatever the threads; damage,
+# Records and folders of images as the data of a training: the same result as the arrays that they were made of, whatever the threads; damage,
 # going on in the middle, the link, and configurations that are refused.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -61,6 +61,46 @@ run train records.json --set 'data.image={"size":[20,12],"resize":"none"}'
 expect_code 2
 expect_in err 'data/train-0000' 'data.image.resize'
 
+# a folder of images, and records that were made of it
+python3 - <<'PY'
+import os, struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for part in ("train", "test"):
+    pixels, labels = open(part + "-images", "rb").read()[16:], open(part + "-labels", "rb").read()[8:]
+    for label in range(10):
+        os.makedirs(f"photos/{part}/class-{label}")
+    for i, label in enumerate(labels):
+        rows = b"".join(b"\0" + pixels[784 * i + 28 * y:784 * i + 28 * y + 28] for y in range(28))
+        open(f"photos/{part}/class-{label}/{i:03d}.png", "wb").write(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+PY
+run records make photos/train -o made/train --shards 2
+expect_code 0
+made='config["data"] = {"dataset": "records", "preset": "tfds", "train": {"inputs": "made"}, "validation_split": 0.2}'
+make_config made.json "$made"
+make_config images.json 'config["data"] = {"dataset": "images", "folder": "photos", "train": {"inputs": "train"}, "validation_split": 0.2}'
+for config in made images; do
+    run train $config.json --json $config-result.json
+    expect_code 0
+done
+[[ $(digest made-result.json) == "$(digest images-result.json)" ]] || fail 'records of a folder are not the folder'
+run train images.json --set data.test.inputs=test --set data.validation_split=0 --json images-result.json
+expect_code 0
+expect_json images-result.json 'r["epochs"][1]["eval"]["loss"] > 0'
+printf 'no image' >photos/train/class-3/a.png
+run train images.json
+expect_code 1
+expect_in err 'photos/train/class-3/a.png' 'neither a PNG nor a JPEG'
+run train images.json --set data.on_damage=skip --json skipped.json
+expect_code 0
+expect_json skipped.json 'r["input"]["left_out"] == 2'
+mv photos/test/class-3 photos/test/klass-3
+run train images.json --set data.test.inputs=test --set data.validation_split=0
+expect_code 2
+expect_in err "'class-3'" "'class-4'" 'the same folders'
+
 # augmentation on the host and on the device gives the same bits, from arrays and from records; windows of one size are
 # the same model, and without randomness it is another training
 for config in arrays records; do
@@ -97,7 +137,7 @@ refused() {
 refused "'data.preset' or by 'data.features.inputs'" --set 'data.preset=""'
 refused "did you mean 'imagenet'" --set data.preset=imagenets
 refused 'classes 0 to 9' --set data.preset=cifar
-refused 'records hold their labels' --set data.train.labels=x
+refused 'hold their labels' --set data.train.labels=x
 refused 'height and width' --set data.image.size=[3]
 refused 'no whole batch' --set data.drop_remainder=true --set global_batch=512 --set per_core_batch=64
 run train records.json --set 'data.train.inputs="nothing-*"'

@@ -35,6 +35,33 @@ same k80 run.json --topology k80
 same waves run.json --topology v3-8 --set wave_cores=2 --set per_core_batch=16
 same test run.json --topology v2-8 --set data.validation_split=0.25 --set precision=float32
 
+# Accumulation: the memory of one micro-batch and one gradient more, the bits of so many times the cores.
+same accumulate run.json --topology v2-8 --set accumulate=4
+run plan run.json --topology v2-8 --set accumulate=2 --json twice.json
+python3 - "$TPUCL_SOURCE/configs/topologies/v2-8.json" <<'PY'
+import json, sys
+t = json.load(open(sys.argv[1]))
+json.dump({**t, "name": "v2-16", "cores": 16, "chips": 8}, open("sixteen.json", "w"))
+one, two = (json.load(open(f))["topologies"][0]["here"]["kinds"] for f in ("plan-v2.json", "twice.json"))
+json.dump({k: two[k] - one[k] for k in one} | {"weights_all": one["weights"]}, open("more.json", "w"))
+PY
+expect_json more.json 'r["weights_all"] <= r["collective"] < 1.05 * r["weights_all"] + 4096'
+expect_json more.json 'all(v == 0 for k, v in r.items() if k not in ("collective", "infeed", "weights_all"))'
+digests=()
+for way in "--topology v2-8 --set accumulate=2" "--topology ./sixteen.json" "--topology v2-8 --set accumulate=2 --split 2" \
+    "--topology v2-8 --set accumulate=2 --device reference"; do
+    # shellcheck disable=SC2086
+    run train run.json $way --json way.json
+    expect_code 0
+    digests+=("$(python3 -c 'import json; r = json.load(open("way.json")); print(r["params_sha256"], r["global_batch"])')")
+done
+for digest in "${digests[@]}"; do
+    [[ $digest == "${digests[0]}" ]] || fail "accumulation changed bits: ${digests[*]}"
+done
+run plan run.json --topology v2-8 --set accumulate=300
+expect_code 2
+expect_in err "'accumulate' times the cores"
+
 # Several machines at once; no device; what the table says.
 run plan run.json --topology v2-8,v4-8,k80,cpu --no-device --json many.json
 expect_code 0
@@ -103,6 +130,15 @@ expect_json time.json 'all(abs(t["projected"]["epoch_seconds"] / t["projected"][
 expect_json time.json 'all(abs(t["projected"]["epoch_cost"] * 1000 / t["projected"]["epoch_seconds"] - 1) < 1e-9 for t in r["topologies"][:3])'
 expect_json time.json 'all(p["step_low_seconds"] < p["step_seconds"] < p["step_high_seconds"] for p in (t["projected"] for t in r["topologies"][:3]))'
 expect_json time.json '0 < r["topologies"][0]["projected"]["mxu_share"] < 1 and r["topologies"][1]["projected"]["mxu_share"] == 1'
+
+# The device here: its figures are measured, its memory is the limit.
+run plan run.json --topology here --json here.json
+expect_code 0
+expect_in out 'here'
+expect_json here.json 'r["topologies"][0]["capacity_bytes"] == r["topologies"][0]["device"]["limit_bytes"]'
+expect_json here.json 'r["topologies"][0]["cores"] == 1 and r["topologies"][0]["projected"]["step_seconds"] > 0'
+OCL_ICD_VENDORS=/nonexistent run plan run.json --topology here
+expect_code 3
 
 # What others published: within the promise, with efficiencies that are the fit of these rows.
 run plan --published --json published.json

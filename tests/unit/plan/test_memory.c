@@ -141,7 +141,7 @@ Test(memory, kinds_of_a_program_here)
     make_program(&s);
     const tp_topology topology = make_topology(1e9, 1000, false);
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     const uint64_t *bytes = plan->here.bytes;
     cr_expect_eq(bytes[TP_MEMORY_WEIGHTS], 51200);
     cr_expect_eq(bytes[TP_MEMORY_SLOTS], 51200);
@@ -171,7 +171,7 @@ Test(memory, kinds_of_a_program_in_tiles)
     s.buffers[SECOND].bytes = 2 * 384000;
     const tp_topology topology = make_topology(1e9, 0, true);
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     /* 12000 fills 12032 lanes, 8 is a whole tile */
     cr_expect_eq(plan->tpu.bytes[TP_MEMORY_ACTIVATIONS], 2 * 12032 * 32);
     /* 100 rows fill 104 */
@@ -194,7 +194,7 @@ Test(memory, what_tiles_double_is_warned_of_with_its_dimension)
     s.buffers[IMAGE].shape = SHAPE(64, 224, 224, 3);
     const tp_topology topology = make_topology(1e9, 0, true);
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     cr_assert_eq(plan->warning_count, 2);
     cr_expect(strstr(plan->warnings[0], "dimension 1 of 60 fills 128"), "%s", plan->warnings[0]);
     cr_expect(strstr(plan->warnings[1], "dimension 3 of 3 fills 128"), "%s", plan->warnings[1]);
@@ -209,7 +209,7 @@ Test(memory, a_refusal_has_all_numbers)
     const tp_topology topology = make_topology(300 * 1024, 1 << 20, false);
     const tp_remedy remedies[] = {{"per_core_batch=8 needs 0.1 GiB"}};
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     cr_expect(!tp_memory_plan_fits(plan, &topology));
     cr_expect_eq(tp_memory_refuse(plan, &topology, 16, remedies, 1), TPUCL_OUT_OF_DEVICE_MEMORY);
     static const char *const parts[] = {"16 examples per core (128 on 8 cores)",
@@ -238,7 +238,7 @@ Test(memory, nothing_overflows)
     s.buffers[FIRST].shape = SHAPE((int64_t)1 << 40, 1); /* 2^47 and more in tiles */
     s.buffers[FIRST].bytes = UINT64_MAX / 4;
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     cr_expect_eq(plan->here.total, UINT64_MAX);
     cr_expect_eq(plan->tpu.total, UINT64_MAX);
     cr_expect(!tp_memory_plan_fits(plan, &topology));
@@ -253,7 +253,7 @@ Test(memory, without_a_capacity_everything_fits)
     make_program(&s);
     const tp_topology topology = make_topology(0, 0, false);
     tp_memory_plan *plan = NULL;
-    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, &plan), TPUCL_OK);
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
     cr_expect(tp_memory_plan_fits(plan, &topology));
     cr_expect_eq(tp_memory_capacity(&topology), 0);
     tp_memory_plan_destroy(plan);

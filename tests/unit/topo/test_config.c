@@ -171,7 +171,7 @@ static const struct {
     {"{" MINIMAL "}", "loss={\"name\":\"sparse_categorical_crossentropy\",\"ignore_class\":1.5}",
      "expected a whole number"},
     {"{" MINIMAL "}", "data.dataset=npy", "'data.train.labels' is missing"},
-    {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets 'idx', 'npy' and 'records'"},
+    {"{" MINIMAL "}", "data.test.inputs=x", "belongs to the data sets that are read from files"},
     {"{" MINIMAL "}", "model=3", "expected an object, found 3"},
     {"{\"model\":3,\"loss\":\"mean_squared_error\",\"optimizer\":\"Adam\"}",
      "optimizer.momentum=0.5", "belongs to SGD, RMSprop, LARS, but"},
