@@ -53,6 +53,6 @@ bool tp_cmd_wants_table(const tp_cmd_common *common);
 
 extern const tp_cmd tp_cmd_devices, tp_cmd_verify, tp_cmd_check, tp_cmd_plan, tp_cmd_train,
     tp_cmd_eval, tp_cmd_profile, tp_cmd_bench, tp_cmd_tune, tp_cmd_import, tp_cmd_export,
-    tp_cmd_records, tp_cmd_help, tp_cmd_version;
+    tp_cmd_inspect, tp_cmd_records, tp_cmd_help, tp_cmd_version;
 
 #endif

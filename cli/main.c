@@ -10,9 +10,10 @@
 #include "opt_text.h"
 
 const tp_cmd *const tp_cmd_table[] = {
-    &tp_cmd_devices, &tp_cmd_verify,  &tp_cmd_check, &tp_cmd_plan,    &tp_cmd_train,
-    &tp_cmd_eval,    &tp_cmd_profile, &tp_cmd_bench, &tp_cmd_tune,    &tp_cmd_import,
-    &tp_cmd_export,  &tp_cmd_records, &tp_cmd_help,  &tp_cmd_version, NULL,
+    &tp_cmd_devices, &tp_cmd_verify, &tp_cmd_check,   &tp_cmd_plan,
+    &tp_cmd_train,   &tp_cmd_eval,   &tp_cmd_profile, &tp_cmd_bench,
+    &tp_cmd_tune,    &tp_cmd_import, &tp_cmd_export,  &tp_cmd_inspect,
+    &tp_cmd_records, &tp_cmd_help,   &tp_cmd_version, NULL,
 };
 
 const tp_cmd *tp_cmd_find(const char *name)
