@@ -57,7 +57,8 @@ const char *tp_breakdown_verdict(const tp_breakdown *breakdown,
     if (input >= INPUT_HIGH)
         snprintf(out_text, TP_BREAKDOWN_VERDICT_BYTES,
                  "input-bound: %.0f%% of the time the cores wait for data; more prefetch, cheaper "
-                 "preparation or bytes instead of floats would help",
+                 "preparation, augmentation on the device (data.augment.on) or bytes instead of "
+                 "floats would help",
                  input);
     else if (input >= INPUT_MODERATE)
         snprintf(

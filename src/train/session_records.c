@@ -5,6 +5,7 @@
 #include "data/source_augment.h"
 #include "data/source_images.h"
 #include "data/source_records.h"
+#include "io/store.h"
 #include "train/session_internal.h"
 
 /* A single label is "label" whatever its name, a single input without a name "image", as with files. */
@@ -78,7 +79,7 @@ tpucl_status tp_session_open_records(const tp_session *session, bool is_test,
                   .resident_bytes = (uint64_t)config->data.resident_bytes},
         .image = image_options(config),
         .cache_bytes = (uint64_t)config->data.cache_bytes};
-    const char *path = tp_file_join(session->arena, config->data.folder, named->paths[0]);
+    const char *path = tp_store_join(session->arena, config->data.folder, named->paths[0]);
     if (!path) return TPUCL_OUT_OF_MEMORY;
     TP_TRY(tp_record_paths_expand(&path, 1, session->arena, &options.paths, &options.path_count));
     TP_TRY(choose_fields(session, &options));

@@ -143,6 +143,35 @@ refused 'no whole batch' --set data.drop_remainder=true --set global_batch=512 -
 run train records.json --set 'data.train.inputs="nothing-*"'
 expect_in err 'no file matches'
 
+# the same files from a web server, which are kept in memory
+python3 - >port <<'PY' &
+import functools, http.server, sys
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+PY
+server=$!
+for _ in $(seq 100); do
+    [[ -s port ]] && break
+    sleep 0.1
+done
+run train records.json --set data.train.inputs=train-00000-of-00003 --json local.json
+expect_code 0
+run train records.json --set "data.folder=http://127.0.0.1:$(cat port)/data" --json remote.json \
+    --set data.train.inputs=train-00000-of-00003 --set data.test.inputs=test-00000-of-00003
+if grep -qF 'libcurl' err; then
+    expect_code 1
+else
+    expect_code 0
+    [[ $(digest remote.json) == "$(digest local.json)" ]] || fail 'another result from a web server'
+fi
+run train records.json --set "data.train.inputs=http://127.0.0.1:$(cat port)/data/train-00000-of-00003" \
+    --set data.resident_bytes=1000
+expect_code 1
+kill $server
+
 # damage: contents
 python3 - <<'PY'
 path = "data/train-00001-of-00003"
