@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast JPEG files are decoded by all processors, against TurboJPEG alone: its handle, memory that is there, nothing
- * checked.
+ * How fast JPEG files are decoded by all processors, against TurboJPEG alone: its handle, memory that is
+ * there, nothing checked.
  *
  *   bench_jpeg [--threads N] [--rounds N] FILE...
  *
- * FILEs are JPEG files. Both sides decode all of them, again and again for a third of a second, in alternation. Median
- * megapixels a second of each side, and the median ratio of rounds with their spread; then the same ratio of processor
- * time, which suffers less from what else the machine does. The target is 0.95. */
+ * FILEs are JPEG files. Both sides decode all of them, again and again for a third of a second, in
+ * alternation. Median megapixels a second of each side, and the median ratio of rounds with their spread;
+ * then the same ratio of processor time, which suffers less from what else the machine does. The target is
+ * 0.95. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

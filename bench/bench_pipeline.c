@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The whole way from records to batches, without a training behind it: records, JPEG, window, flip, batch. For
- * bench/peers/pipeline.
+ * The whole way from records to batches, without a training behind it: records, JPEG, window, flip, batch.
+ * For bench/peers/pipeline.
  *
  *   bench_pipeline PATTERN CROP BATCH [THREADS]
  *
- * For each line SECONDS on standard input it takes batches for so long and answers with examples, seconds, processor
- * seconds and threads. */
+ * For each line SECONDS on standard input it takes batches for so long and answers with examples, seconds,
+ * processor seconds and threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

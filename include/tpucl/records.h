@@ -99,8 +99,8 @@ typedef struct tpucl_records_make_options {
     /* Called for each record; false stops: TPUCL_INTERRUPTED, complete files stay. May be NULL. */
     bool (*progress)(void *user, int64_t done, int64_t total);
     void *user;
-    /* Folders of images: brought to this size and encoded again, as PNG or, with a quality from 1 to 100, as JPEG; both
-     * 0: files are taken as they are. */
+    /* Folders of images: brought to this size and encoded again, as PNG or, with a quality from 1 to 100,
+     * as JPEG; both 0: files are taken as they are. */
     int32_t height, width;
     const char *resize;   /* "stretch" (default), "crop" the middle, "pad" with black */
     int32_t jpeg_quality; /* also without a size */
@@ -128,8 +128,8 @@ typedef struct tpucl_records_made {
 TPUCL_API TPUCL_MUST_CHECK tpucl_status
 tpucl_records_make(const tpucl_records_make_options *options, tpucl_records_made *out_made);
 
-/* The records of `from`, in their order, in other files: output, shards, compression, force and progress of `to`
- * count. `skip_faults` leaves damaged records out; else they are TPUCL_CORRUPT_DATA. */
+/* The records of `from`, in their order, in other files: output, shards, compression, force and progress of
+ * `to` count. `skip_faults` leaves damaged records out; else they are TPUCL_CORRUPT_DATA. */
 TPUCL_API TPUCL_MUST_CHECK tpucl_status tpucl_records_convert(const tpucl_records_options *from,
                                                               bool skip_faults,
                                                               const tpucl_records_make_options *to,

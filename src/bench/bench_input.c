@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the time of a training on images goes when they are changed by chance on the way: a convnet on records of JPEG
- * files, augmented on host threads, on the device, or not at all. What is asked is how much of the time the cores wait for
- * the input, and what moving the augmentation does to it. The images are made here, smooth with some grain, so that a JPEG of
- * them is as large as one of a photograph. */
+ * Where the time of a training on images goes when they are changed by chance on the way: a convnet on
+ * records of JPEG files, augmented on host threads, on the device, or not at all. What is asked is how much
+ * of the time the cores wait for the input, and what moving the augmentation does to it. The images are
+ * made here, smooth with some grain, so that a JPEG of them is as large as one of a photograph. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,8 +34,8 @@ static tpucl_status reserve(void **inout_memory, size_t *inout_bytes, size_t wan
     return TPUCL_OK;
 }
 
-/* Weights of the samples that each position of one axis is made of: `taps` each, from starts[i] on. They sum up to 1;
- * samples outside of the image count as its border. */
+/* Weights of the samples that each position of one axis is made of: `taps` each, from starts[i] on. They
+ * sum up to 1; samples outside of the image count as its border. */
 typedef struct axis {
     const int32_t *starts;
     const float *weights;

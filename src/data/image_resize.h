@@ -31,9 +31,10 @@ typedef struct tp_image_area {
 } tp_image_area;
 
 /* A part of an image as Inception's training takes it (Szegedy et al. 2015, section 6; TensorFlow's
- * sample_distorted_bounding_box, torchvision's RandomResizedCrop): `least` to 1 of its area, evenly distributed, width by
- * height from 3/4 to 4/3, evenly in the logarithm, at any place. Ten tries, each a block of Philox (op TP_AUGMENT_STREAM +
- * TP_AUGMENT_AREA, block 10 * row + try): area, ratio, top, left. Then the largest part of such a ratio in the middle. */
+ * sample_distorted_bounding_box, torchvision's RandomResizedCrop): `least` to 1 of its area, evenly
+ * distributed, width by height from 3/4 to 4/3, evenly in the logarithm, at any place. Ten tries, each a
+ * block of Philox (op TP_AUGMENT_STREAM + TP_AUGMENT_AREA, block 10 * row + try): area, ratio, top, left.
+ * Then the largest part of such a ratio in the middle. */
 tp_image_area tp_image_draw_area(const tp_augment_place *place, double least, int32_t height,
                                  int32_t width);
 /* That part alone, stretched: what is around it takes no part. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Source to batches: order, read, batch, pad, prefetch. Threads of its own keep `prefetch` batches ready.
  *
- * Batches never cross an epoch's end: the last one of an epoch is padded with zeros and says how many of its
- * rows are real, or is left out. What batch i of epoch e holds depends on seed, e and i only, never on the number
- * of threads: each row has its place before anybody reads it. So the whole state of a pipeline is how many batches
- * were taken, and going on needs nothing else.
+ * Batches never cross an epoch's end: the last one of an epoch is padded with zeros and says how many of
+ * its rows are real, or is left out. What batch i of epoch e holds depends on seed, e and i only, never on
+ * the number of threads: each row has its place before anybody reads it. So the whole state of a pipeline
+ * is how many batches were taken, and going on needs nothing else.
  *
  * Threads: thread-compatible; the consumer is one thread.
  */

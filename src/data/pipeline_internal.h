@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A pipeline's inside. Batches are numbered from 0 as this pipeline makes them; batch n lives in slot n mod
- * slot_count. `released` <= `taken` <= `begun`: given back by the consumer, handed out, begun by the threads. */
+ * slot_count. `released` <= `taken` <= `begun`: given back by the consumer, handed out, begun by the
+ * threads. */
 #ifndef TP_DATA_PIPELINE_INTERNAL_H
 #define TP_DATA_PIPELINE_INTERNAL_H
 

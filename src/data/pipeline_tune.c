@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds how many threads read and how many batches are kept ready. A consumer that waits gets another thread, and
- * when all of them work, another batch ahead; one that has not waited for a long time gives a thread back, because
- * the devices may be the same processors. A thread that was missed after it was given back is kept for good, so that
- * this ends. None of it changes what is in a batch. */
+ * Finds how many threads read and how many batches are kept ready. A consumer that waits gets another
+ * thread, and when all of them work, another batch ahead; one that has not waited for a long time gives a
+ * thread back, because the devices may be the same processors. A thread that was missed after it was given
+ * back is kept for good, so that this ends. None of it changes what is in a batch. */
 #include "core/log.h"
 #include "data/pipeline_internal.h"
 

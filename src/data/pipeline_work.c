@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads that fill batches. A thread takes the next few rows of the oldest batch that has some left, and begins
- * a batch when there are none and another may be kept ready; so all of them work on the same batch where they can,
- * and nobody waits for a batch's slowest row before beginning with the next. */
+ * The threads that fill batches. A thread takes the next few rows of the oldest batch that has some left,
+ * and begins a batch when there are none and another may be kept ready; so all of them work on the same
+ * batch where they can, and nobody waits for a batch's slowest row before beginning with the next. */
 #include <string.h>
 #include "core/alloc.h"
 #include "core/clock.h"

@@ -42,8 +42,8 @@ tpucl_status tp_record_file_read(int descriptor, const char *path, uint64_t offs
 
 /* ---- the order ---- */
 
-/* As tf.data's InterleaveDataset moves: a place whose file has ended is left for the next one, and gets a new file
- * when it is its turn again. */
+/* As tf.data's InterleaveDataset moves: a place whose file has ended is left for the next one, and gets a
+ * new file when it is its turn again. */
 static void interleave(tp_record_index *index, int64_t cycle, int64_t block)
 {
     int64_t *next = index->cursors; /* by place: its next record, -1: no file */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the records of one file. A plain file on this machine: from length to length, their checksums checked, contents
- * passed over. Everything else is read to its end and kept. */
+ * Finds the records of one file. A plain file on this machine: from length to length, their checksums
+ * checked, contents passed over. Everything else is read to its end and kept. */
 #include <string.h>
 #include <unistd.h>
 #include "core/alloc.h"
@@ -29,8 +29,8 @@ static uint64_t little_endian(const uint8_t *b, int count)
     return value;
 }
 
-/* The bytes at `offset`; as many as a record's head has, unless the file ends before. Lengths that lie near to each
- * other come with one reading, those far apart cost a block of the disk each. */
+/* The bytes at `offset`; as many as a record's head has, unless the file ends before. Lengths that lie near
+ * to each other come with one reading, those far apart cost a block of the disk each. */
 static tpucl_status look(walker *w, uint64_t offset, bool is_near, const uint8_t **out_head,
                          size_t *out_there)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes records: of arrays (IDX, .npy), of a folder of images with one folder per class, or of other records. */
+ * Makes records: of arrays (IDX, .npy), of a folder of images with one folder per class, or of other
+ * records. */
 #ifndef TP_DATA_RECORD_MAKE_H
 #define TP_DATA_RECORD_MAKE_H
 
@@ -34,15 +35,15 @@ typedef struct tp_make_result {
     uint64_t bytes;       /* of the files written now, on disk */
 } tp_make_result;
 
-/* Work that was stopped goes on with the first file that is missing, if it is the same work. Images of bytes are
- * encoded as PNG unless the preset wants samples; files of a folder are taken as they are, unless a size or a quality says
- * otherwise. Floats become a list of
- * floats. Classes are the folders' names in byte order, written to "<output>.labels.txt". */
+/* Work that was stopped goes on with the first file that is missing, if it is the same work. Images of
+ * bytes are encoded as PNG unless the preset wants samples; files of a folder are taken as they are, unless
+ * a size or a quality says otherwise. Floats become a list of floats. Classes are the folders' names in
+ * byte order, written to "<output>.labels.txt". */
 tpucl_status tp_records_make(const tp_make_options *options,
                              tp_make_result *out_result) TPUCL_MUST_CHECK;
 
-/* The records of `paths` (files), in order, as `output` says: other number of files, other compression. Faults of
- * the input are those of `records`. `inputs`, `labels`, `preset` and shuffling are not used. */
+/* The records of `paths` (files), in order, as `output` says: other number of files, other compression.
+ * Faults of the input are those of `records`. `inputs`, `labels`, `preset` and shuffling are not used. */
 tpucl_status tp_records_convert(const char *const *paths, int32_t count,
                                 const tp_record_options *records, const tp_make_options *options,
                                 tp_make_result *out_result) TPUCL_MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A folder of images as a source: "image" u8 [height, width, channels], "label" s32 [], the class of the folder that the
- * file lies in. */
+ * A folder of images as a source: "image" u8 [height, width, channels], "label" s32 [], the class of the
+ * folder that the file lies in. */
 #ifndef TP_DATA_SOURCE_IMAGES_H
 #define TP_DATA_SOURCE_IMAGES_H
 

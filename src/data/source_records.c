@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records to examples. A thread reads a record, finds its features, decodes images at their size and keeps what it
- * decoded if there is room; every step of it depends on the record alone. */
+ * Records to examples. A thread reads a record, finds its features, decodes images at their size and keeps
+ * what it decoded if there is room; every step of it depends on the record alone. */
 #include "data/source_records.h"
 
 #include <math.h>

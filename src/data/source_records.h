@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of records as a source: Examples decoded by a specification of features. Nothing is kept of them but where they
- * lie and, as far as `cache_bytes` goes, what was decoded. */
+ * Files of records as a source: Examples decoded by a specification of features. Nothing is kept of them
+ * but where they lie and, as far as `cache_bytes` goes, what was decoded. */
 #ifndef TP_DATA_SOURCE_RECORDS_H
 #define TP_DATA_SOURCE_RECORDS_H
 
@@ -33,15 +33,15 @@ typedef struct tp_record_source_options {
     uint64_t cache_bytes; /* of decoded examples, first come, first kept; 0: none */
 } tp_record_source_options;
 
-/* "KEY KIND", "KEY KIND[2,3]", "KEY int +1": kinds are image, bytes, float, int. `out_field` borrows the key from
- * `arena`. TPUCL_INVALID_CONFIG with what was expected. */
+/* "KEY KIND", "KEY KIND[2,3]", "KEY int +1": kinds are image, bytes, float, int. `out_field` borrows the
+ * key from `arena`. TPUCL_INVALID_CONFIG with what was expected. */
 tpucl_status tp_record_field_parse(const char *text, tp_arena *arena,
                                    tp_record_field *out_field) TPUCL_MUST_CHECK;
 /* Fields "image" and "label" of a preset. Bare samples take their shape from the first record. */
 void tp_record_source_use_preset(const tp_record_preset *preset, tp_record_source_options *options);
 
-/* Options are copied. Damaged records are left out or a failure, as the policy says; a record that lacks a feature is a
- * failure always, since that is mostly the wrong specification. */
+/* Options are copied. Damaged records are left out or a failure, as the policy says; a record that lacks a
+ * feature is a failure always, since that is mostly the wrong specification. */
 tpucl_status tp_source_open_records(const tp_record_source_options *options,
                                     tp_source **out_source) TPUCL_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decodes what an image turns out to be, into memory that is used again for the next one: asking the system for a
- * megabyte and giving it back costs as much as decoding a small photograph. */
+ * Decodes what an image turns out to be, into memory that is used again for the next one: asking the system
+ * for a megabyte and giving it back costs as much as decoding a small photograph. */
 #include "core/alloc.h"
 #include "io/image.h"
 

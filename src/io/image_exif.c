@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which way up a photograph is: the tag Orientation of EXIF data (CIPA DC-008-2019, 4.6.4) in a JPEG's APP1 segment.
- * Cameras write it, and many programs drop or damage it, so anything odd counts as no tag. */
+ * Which way up a photograph is: the tag Orientation of EXIF data (CIPA DC-008-2019, 4.6.4) in a JPEG's APP1
+ * segment. Cameras write it, and many programs drop or damage it, so anything odd counts as no tag. */
 #include <string.h>
 #include "io/image.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JPEG by TurboJPEG 2.x; the only file that includes its header. tjDecompressHeader3 refuses files whose sampling has
- * no name of TurboJPEG's, which tjDecompress2 decodes all the same, so the size comes from the head that image.c
- * reads. The decompressor is told that size and never writes beyond it, whatever else the file says. */
+ * JPEG by TurboJPEG 2.x; the only file that includes its header. tjDecompressHeader3 refuses files whose
+ * sampling has no name of TurboJPEG's, which tjDecompress2 decodes all the same, so the size comes from the
+ * head that image.c reads. The decompressor is told that size and never writes beyond it, whatever else the
+ * file says. */
 #include <string.h>
 #include <turbojpeg.h>
 #include "core/alloc.h"
@@ -68,8 +69,9 @@ static const char *decompress(tp_jpeg_decoder *decoder, const void *bytes, size_
     return tjGetErrorStr2(decoder->handle);
 }
 
-/* tjGetErrorCode calls an error a warning when a warning came before, so words tell them apart: bytes between
- * segments, which many collections hold, do no harm if they are the first and the last that there is to complain. */
+/* tjGetErrorCode calls an error a warning when a warning came before, so words tell them apart: bytes
+ * between segments, which many collections hold, do no harm if they are the first and the last that there
+ * is to complain. */
 static tpucl_status decompress_checked(tp_jpeg_decoder *decoder, const void *bytes, size_t length,
                                        const char *name, const tp_image_header *header, int format)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Augmentation on the device: one gather for window and flips, then element-wise work that joins whatever reads it. */
+ * Augmentation on the device: one gather for window and flips, then element-wise work that joins whatever
+ * reads it. */
 #include "model/augment.h"
 
 typedef struct builder {
@@ -58,8 +59,8 @@ static tp_node_id coordinates(const builder *b, int start, int flip, bool flips,
     return tp_op_add(graph, index, tp_op_reshape(graph, draw_start(b, start, axis), whole));
 }
 
-/* One gather for all: an axis that runs backwards would keep what follows from running along rows. Places outside of the
- * image read as zero. */
+/* One gather for all: an axis that runs backwards would keep what follows from running along rows. Places
+ * outside of the image read as zero. */
 static tp_node_id place(const builder *b, tp_node_id images)
 {
     const tp_augment *a = b->augment;

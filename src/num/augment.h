@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random changes of images, defined once so that host threads and graph ops on the device (model/augment.c) give the
- * same bits. An image is bytes [H, W, channels] and becomes bytes [height, width, channels]:
+ * Random changes of images, defined once so that host threads and graph ops on the device (model/augment.c)
+ * give the same bits. An image is bytes [H, W, channels] and becomes bytes [height, width, channels]:
  *
  *   crop         a window of the image with `pad` rows and columns of zeros around it; its top is
  *                floor(u * places) - pad of the H + 2 pad - height + 1 places, its left likewise
@@ -11,11 +11,11 @@
  *   saturation   x = grey + (x - grey) s, s = 2 c u + (1 - c), grey = (0.299 r + 0.587 g) + 0.114 b (ITU-R BT.601);
  *                for 3 channels
  *
- * Of these steps only those that are asked for are done, in this order, in f32, every operation rounded, the constants of
- * u rounded once; the mean is the exact sum times the rounded 1 / (height width channels). At the end x is brought into 0 to 255
- * and becomes floor(x + 0.5). u is one draw of Philox for each example and step: op TP_AUGMENT_STREAM + which, the
- * example's row on its core as element (num/philox.h). Without randomness the window is the middle of the image and
- * nothing else happens. */
+ * Of these steps only those that are asked for are done, in this order, in f32, every operation rounded,
+ * the constants of u rounded once; the mean is the exact sum times the rounded 1 / (height width channels).
+ * At the end x is brought into 0 to 255 and becomes floor(x + 0.5). u is one draw of Philox for each
+ * example and step: op TP_AUGMENT_STREAM + which, the example's row on its core as element (num/philox.h).
+ * Without randomness the window is the middle of the image and nothing else happens. */
 #ifndef TP_NUM_AUGMENT_H
 #define TP_NUM_AUGMENT_H
 

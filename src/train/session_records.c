@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the records, or the folder of images, that a configuration names; what becomes of images on their way. */
+ * Opens the records, or the folder of images, that a configuration names; what becomes of images on their
+ * way. */
 #include "core/file.h"
 #include "data/record_shards.h"
 #include "data/source_augment.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: a file of records as the data of a training, damage left out: found, read, decoded, resized. */
+ * Fuzz target: a file of records as the data of a training, damage left out: found, read, decoded,
+ * resized. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tpucl/status.h>

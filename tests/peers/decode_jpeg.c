@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decode_jpeg FILE: the image as PPM or PGM on standard output, as djpeg -pnm writes it. For tests/peers/test_jpeg.sh. */
+ * decode_jpeg FILE: the image as PPM or PGM on standard output, as djpeg -pnm writes it. For
+ * tests/peers/test_jpeg.sh. */
 #include <stdio.h>
 #include <tpucl/status.h>
 #include "core/alloc.h"

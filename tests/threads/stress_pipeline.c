@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pipelines over records: many threads that read, damage, a cache, augmentation, two pipelines on one source at once, and
- * ends at any moment. Checked here: every batch is the one that a single thread makes. */
+ * Pipelines over records: many threads that read, damage, a cache, augmentation, two pipelines on one
+ * source at once, and ends at any moment. Checked here: every batch is the one that a single thread
+ * makes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

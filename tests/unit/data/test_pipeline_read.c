@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pipeline over a source that reads: whatever the threads do, batches are the same; the first failure is reported;
- * examples that are left out; the link; the settings that it finds. */
+ * A pipeline over a source that reads: whatever the threads do, batches are the same; the first failure is
+ * reported; examples that are left out; the link; the settings that it finds. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "core/clock.h"
@@ -165,7 +165,8 @@ Test(pipeline_read, batches_come_no_faster_than_the_link)
     tp_pipeline_destroy(pipeline);
 }
 
-/* A consumer that always waits: as many batches ahead as there may be; the threads are all at work already. */
+/* A consumer that always waits: as many batches ahead as there may be; the threads are all at work
+ * already. */
 Test(pipeline_read, settings_follow_the_waiting)
 {
     fake f = {.fails_at = -1, .missing_at = -1, .slow_ns = 1000 * 1000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records as a source: the order of tf.data's interleave, every kind of field, damage that stops or is left out,
- * compressed files, the cache, and wrong specifications. */
+ * Records as a source: the order of tf.data's interleave, every kind of field, damage that stops or is left
+ * out, compressed files, the cache, and wrong specifications. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

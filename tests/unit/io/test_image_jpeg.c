@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JPEG files there and back, the kinds that the corpus of the fuzz target holds, every length of a file that is cut,
- * sizes that no file of that length has, and turned photographs. Which bits djpeg decodes: tests/peers/test_jpeg.sh. */
+ * JPEG files there and back, the kinds that the corpus of the fuzz target holds, every length of a file
+ * that is cut, sizes that no file of that length has, and turned photographs. Which bits djpeg decodes:
+ * tests/peers/test_jpeg.sh. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

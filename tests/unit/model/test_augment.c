@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Augmentation: what host threads compute, what the graph's ops mean and what a device computes are the same bits, for
- * windows, padding, flips and colours on odd sizes; and it is what it says: places, shares, ranges. */
+ * Augmentation: what host threads compute, what the graph's ops mean and what a device computes are the
+ * same bits, for windows, padding, flips and colours on odd sizes; and it is what it says: places, shares,
+ * ranges. */
 #include "harness/graph_run.h"
 #include "harness/program_run.h"
 #include "model/augment.h"
