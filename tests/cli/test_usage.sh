@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$TPUCL_SOURCE/tests/cli/lib.sh"
 
-commands=(devices verify check plan train eval profile bench tune import export records help version)
+commands=(devices verify check plan train eval profile bench tune import export inspect records help version)
 
 run help
 expect_code 0
