@@ -48,8 +48,7 @@ bool tp_memory_is_in_slab(const tp_program_buffer *buffer)
            !buffer->view.is_view && buffer->first_use >= 0;
 }
 
-/* In a range that a segment's reduction reads (CORE) or writes (REPLICATED). */
-static bool is_summed(const tp_program *program, const tp_program_buffer *buffer)
+int32_t tp_memory_summed_in(const tp_program *program, const tp_program_buffer *buffer)
 {
     const bool is_core = buffer->space == TP_SPACE_CORE;
     for (int32_t i = 0; i < program->segment_count; i++) {
@@ -62,9 +61,14 @@ static bool is_summed(const tp_program *program, const tp_program_buffer *buffer
         const int32_t end = segment->first_launch + segment->launch_count - 1;
         if (segment->has_reduce && buffer->slab_segment == slab && buffer->offset_bytes >= begin &&
             buffer->offset_bytes < begin + bytes && tp_memory_is_alive(buffer, end))
-            return true;
+            return i;
     }
-    return false;
+    return -1;
+}
+
+static bool is_summed(const tp_program *program, const tp_program_buffer *buffer)
+{
+    return tp_memory_summed_in(program, buffer) >= 0;
 }
 
 /* Written where cores compute, read by all of them: before them it is a copy of weights. */

@@ -8,6 +8,8 @@
 
 /* The kind of a buffer that is no view. */
 tp_memory_kind tp_memory_kind_of(const tp_program *program, const tp_program_buffer *buffer);
+/* The segment whose reduction reads it (CORE) or writes it (REPLICATED); -1: none. */
+int32_t tp_memory_summed_in(const tp_program *program, const tp_program_buffer *buffer);
 /* It has memory of its own that comes and goes with the launches. */
 bool tp_memory_is_in_slab(const tp_program_buffer *buffer);
 static inline bool tp_memory_is_alive(const tp_program_buffer *buffer, int32_t launch)

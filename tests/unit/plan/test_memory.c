@@ -163,6 +163,32 @@ Test(memory, kinds_of_a_program_here)
     tp_memory_plan_destroy(plan);
 }
 
+/* Gradients lie side by side: a slab that is full of activations while one of two is there has room for both. */
+Test(memory, summed_buffers_are_held_together)
+{
+    sample s;
+    make_program(&s);
+    s.buffers[SECOND].last_use = 1;
+    s.buffers[FIRST].first_use = s.buffers[FIRST].last_use = 1;
+    tp_program_buffer more[BUFFERS + 1];
+    memcpy(more, s.buffers, sizeof s.buffers);
+    more[BUFFERS] = s.buffers[GRADIENT]; /* the other half, which is made one launch earlier */
+    more[BUFFERS].offset_bytes += 51200;
+    more[BUFFERS].first_use = 1;
+    s.program.buffers = more;
+    s.program.buffer_count = BUFFERS + 1;
+    s.program.core_bytes[0] += 51200;
+    s.segments[1].reduce.core_elems *= 2;
+    const tp_topology topology = make_topology(1e9, 0, false);
+    tp_memory_plan *plan = NULL;
+    cr_assert_eq(tp_memory_plan_create(&s.program, &topology, 1, &plan), TPUCL_OK);
+    cr_expect_str_eq(plan->here.peak_at, "forward");
+    cr_expect_eq(plan->here.bytes[TP_MEMORY_GRADIENTS], 2 * 51200);
+    cr_expect_eq(plan->here.bytes[TP_MEMORY_ACTIVATIONS], 96000 + 32768);
+    cr_expect_eq(plan->here.bytes[TP_MEMORY_GAPS], 128); /* as the slab is given above */
+    tp_memory_plan_destroy(plan);
+}
+
 Test(memory, kinds_of_a_program_in_tiles)
 {
     sample s;
