@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "io/store.h"
 
 tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **out_config)
 {
@@ -28,19 +29,36 @@ tpucl_status tp_api_read_config(const tpucl_run_options *options, tp_config **ou
     return TPUCL_OK;
 }
 
+static tpucl_status write_text(tpucl_run *run, const char *name, const char *text)
+{
+    const char *path = tp_file_join(run->arena, run->info.output_dir, name);
+    if (!path) return TPUCL_OUT_OF_MEMORY;
+    return tp_store_write(path, text, strlen(text));
+}
+
+static tpucl_status write_config(tpucl_run *run)
+{
+    char *text = NULL;
+    TP_TRY(tp_config_to_json(tp_session_config(run->session), &text));
+    const tpucl_status status = write_text(run, "config.json", text);
+    tp_free(text);
+    return status;
+}
+
 /* Fails now, not after hours, when results could not be written. Not when a run is created: an evaluation
- * reads from a folder that may be read-only. */
+ * reads from a folder that may be read-only. In a bucket only writing shows whether one may write. */
 static tpucl_status prepare_output(tpucl_run *run)
 {
     const char *folder = tp_session_config(run->session)->output_dir;
     if (!*folder) return TPUCL_OK;
     static const char *const names[] = {"params.safetensors", "config.json", "result.json"};
-    TP_TRY(tp_file_make_folders(folder));
+    if (tp_store_is_remote(folder)) return write_config(run);
+    TP_TRY(tp_store_make_folder(folder));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tp_file_writer *writer = NULL;
         const char *path = tp_file_join(run->arena, folder, names[i]);
         if (!path) return TPUCL_OUT_OF_MEMORY;
-        TP_TRY(tp_file_writer_open(path, &writer));
+        TP_TRY(tp_file_writer_open(tp_store_path(path), &writer));
         tp_file_writer_abort(writer);
     }
     return TPUCL_OK;
@@ -243,30 +261,20 @@ static tpucl_status fill_result(tpucl_run *run, bool interrupted)
     return TPUCL_OK;
 }
 
-static tpucl_status write_text(tpucl_run *run, const char *name, const char *text)
-{
-    const char *path = tp_file_join(run->arena, run->info.output_dir, name);
-    if (!path) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_file_write_atomic(path, text, strlen(text)));
-    return TPUCL_OK;
-}
-
 /* params.safetensors first: a result.json says that the parameters beside it are complete. */
 static tpucl_status write_output(tpucl_run *run)
 {
     if (!*run->info.output_dir) return TPUCL_OK;
-    char *config = NULL, *result = NULL;
+    char *result = NULL;
     tpucl_status status = TPUCL_OUT_OF_MEMORY;
     const char *params = tp_file_join(run->arena, run->info.output_dir, "params.safetensors");
     if (!params) return status;
     TP_TRY_GOTO(status, tp_session_save_params(run->session, params), done);
-    TP_TRY_GOTO(status, tp_config_to_json(tp_session_config(run->session), &config), done);
-    TP_TRY_GOTO(status, write_text(run, "config.json", config), done);
+    TP_TRY_GOTO(status, write_config(run), done);
     TP_TRY_GOTO(status, tpucl_run_result_json(run, &result), done);
     TP_TRY_GOTO(status, write_text(run, "result.json", result), done);
 done:
     tp_free(result);
-    tp_free(config);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/array.h"
 #include "core/file.h"
+#include "io/store.h"
 
 TP_ARRAY_DEFINE(file_list, tp_image_file)
 TP_ARRAY_DEFINE(class_list, const char *)
@@ -25,7 +26,7 @@ static tpucl_status add_class(tp_image_folder *folder, const char *path, int32_t
 {
     const char *const *names;
     size_t count;
-    TP_TRY(tp_file_list(path, folder->arena, &names, &count));
+    TP_TRY(tp_store_names(path, folder->arena, &names, &count));
     for (size_t i = 0; i < count; i++) {
         if (!is_image_name(names[i])) continue;
         const char *file = tp_file_join(folder->arena, path, names[i]);
@@ -40,12 +41,16 @@ static tpucl_status list(tp_image_folder *folder, const char *path, file_list *f
 {
     const char *const *names;
     size_t count;
-    TP_TRY(tp_file_list(path, folder->arena, &names, &count));
+    TP_TRY(tp_store_names(path, folder->arena, &names, &count));
     for (size_t i = 0; i < count; i++) {
         const char *below = tp_file_join(folder->arena, path, names[i]);
         if (!below) return TPUCL_OUT_OF_MEMORY;
-        if (names[i][0] == '.' || !tp_file_is_folder(below)) continue;
+        if (names[i][0] == '.') continue;
+        if (!tp_store_is_remote(below) && !tp_file_is_folder(tp_store_path(below))) continue;
+        const size_t before = files->count;
         TP_TRY(add_class(folder, below, (int32_t)classes->count, files));
+        /* A bucket's objects beside the classes look like folders with nothing in them. */
+        if (tp_store_is_remote(below) && files->count == before) continue;
         TP_TRY(class_list_push(classes, names[i]));
     }
     if (files->count) return TPUCL_OK;

@@ -2,9 +2,9 @@
  * Writes the files of records one after the other; records of other records. */
 #include <string.h>
 #include "core/alloc.h"
-#include "core/file.h"
 #include "data/record_make_internal.h"
 #include "data/record_shards.h"
+#include "io/store.h"
 
 /* ---- files, one after the other ---- */
 
@@ -59,7 +59,7 @@ static tpucl_status write_shard(const shard_work *work, int32_t shard)
         return status;
     }
     TP_TRY(tp_record_writer_commit(writer));
-    TP_TRY(tp_file_size(path, &bytes));
+    TP_TRY(tp_store_size(path, &bytes));
     work->result->bytes += bytes;
     return TPUCL_OK;
 }
@@ -87,11 +87,12 @@ tpucl_status tp_shards_write(const tp_make_options *options, const char *descrip
     TP_TRY(tp_record_shards_begin_work(&work.shards, description, options->force));
     TP_TRY(tp_arena_create(0, &work.arena));
     tpucl_status status = TPUCL_OK;
-    for (int32_t i = 0; i < options->shards && status == TPUCL_OK; i++)
-        if (tp_record_shards_has(&work.shards, i, work.arena))
-            out_result->found++;
-        else
-            status = write_shard(&work, i);
+    for (int32_t i = 0; i < options->shards && status == TPUCL_OK; i++) {
+        bool has = false;
+        status = tp_record_shards_has(&work.shards, i, work.arena, &has);
+        out_result->found += has;
+        if (status == TPUCL_OK && !has) status = write_shard(&work, i);
+    }
     tp_arena_destroy(work.arena);
     return status == TPUCL_OK ? show(&work, records) : status;
 }
@@ -113,7 +114,7 @@ static tpucl_status next_of_all(converter *c, tp_record *out_record, bool *out_f
         if (!c->reader) {
             tp_reader *source = NULL;
             if (c->at == c->path_count) return TPUCL_OK;
-            TP_TRY(tp_reader_open_file(c->paths[c->at++], 0, &source));
+            TP_TRY(tp_store_open_reader(c->paths[c->at++], 0, NULL, &source));
             TP_TRY(tp_record_reader_adopt(source, &c->records, &c->reader));
         }
         TP_TRY(tp_record_reader_next(c->reader, out_record, out_found));
@@ -163,7 +164,7 @@ static tpucl_status describe(const converter *c, const tp_make_options *options,
     tp_json_begin_array(&writer);
     for (int32_t i = 0; i < c->path_count; i++) {
         uint64_t bytes = 0;
-        if (tp_file_size(c->paths[i], &bytes) != TPUCL_OK) tp_error_clear();
+        if (tp_store_size(c->paths[i], &bytes) != TPUCL_OK) tp_error_clear();
         tp_json_begin_object(&writer);
         tp_json_put_string(&writer, "path", c->paths[i]);
         tp_json_put_int(&writer, "bytes", (int64_t)bytes);

@@ -14,6 +14,7 @@
 #include "data/source.h"
 #include "io/example.h"
 #include "io/image.h"
+#include "io/store.h"
 
 enum { MAX_FEATURES = TP_PARTS };
 
@@ -163,7 +164,7 @@ static tpucl_status add_file_example(maker *m, features *f, int64_t index, char 
     const tp_image_file *file = &m->folder.files[index];
     tp_image_header header;
     size_t length = 0;
-    TP_TRY(tp_file_read(file->path, TP_IMAGE_MAX_FILE_BYTES, out_bytes, &length));
+    TP_TRY(tp_store_read(file->path, TP_IMAGE_MAX_FILE_BYTES, out_bytes, &length));
     const char *bytes = *out_bytes;
     if (encodes_again(m->options)) TP_TRY(encode_again(m, file->path, &bytes, &length));
     TP_TRY(tp_image_read_header(bytes, length, file->path, &header));
@@ -187,7 +188,7 @@ static tpucl_status write_classes(const maker *m)
     tp_str_builder_printf(&path, "%s.labels.txt", m->options->output);
     tpucl_status status = tp_str_builder_finish(&text, &bytes, &length);
     if (status == TPUCL_OK) status = tp_str_builder_finish(&path, &name, NULL);
-    if (status == TPUCL_OK) status = tp_file_write_atomic(name, bytes, length);
+    if (status == TPUCL_OK) status = tp_store_write(name, bytes, length);
     tp_str_builder_deinit(&path);
     tp_free(bytes);
     tp_free(name);
@@ -273,7 +274,7 @@ static tpucl_status describe(const maker *m, int64_t records, char **out_text)
     const tp_make_options *o = m->options;
     uint64_t bytes = 0;
     uint32_t sum = 0;
-    if (m->source) TP_TRY(tp_file_size(o->inputs, &bytes));
+    if (m->source) TP_TRY(tp_store_size(o->inputs, &bytes));
     for (int64_t i = 0; i < m->folder.file_count; i++)
         sum = tp_crc32c(sum, m->folder.files[i].path, strlen(m->folder.files[i].path) + 1);
     tp_json_writer writer = {0};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/alloc.h"
-#include "core/file.h"
+#include "io/store.h"
 
 enum { PROGRESS_BYTES = 1 << 24, EXAMPLE_BLOCK_BYTES = 1 << 16 };
 
@@ -157,7 +157,7 @@ static tpucl_status scan_file(scanner *s, tp_scan_file *file)
     tp_record_reader *reader = NULL;
     tp_record_options options = s->options->records;
     options.policy = TP_RECORD_SKIP;
-    TP_TRY(tp_reader_open_file(file->path, 0, &source));
+    TP_TRY(tp_store_open_reader(file->path, 0, NULL, &source));
     TP_TRY(tp_record_reader_adopt(source, &options, &reader));
     file->compression = tp_record_reader_compression(reader);
     tpucl_status status = read_file(s, reader, file);
@@ -184,7 +184,7 @@ static tpucl_status scan_all(scanner *s)
 {
     tp_scan *scan = s->scan;
     for (int32_t i = 0; i < scan->file_count; i++) {
-        TP_TRY(tp_file_size(scan->files[i].path, &scan->files[i].file_bytes));
+        TP_TRY(tp_store_size(scan->files[i].path, &scan->files[i].file_bytes));
         s->total_bytes += scan->files[i].file_bytes;
     }
     for (int32_t i = 0; i < scan->file_count; i++)

@@ -2,6 +2,7 @@
  * Sharded record files. */
 #include "data/record_shards.h"
 
+#include <fnmatch.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "core/array.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "io/store.h"
 
 enum { MAX_DESCRIPTION = 1 << 20, MAX_FILES = 1 << 20 };
 TP_ARRAY_DEFINE(name_list, const char *)
@@ -25,10 +27,11 @@ const char *tp_record_shards_path(const tp_record_shards *shards, int32_t shard,
                            (int)shards->count);
 }
 
-bool tp_record_shards_has(const tp_record_shards *shards, int32_t shard, tp_arena *arena)
+tpucl_status tp_record_shards_has(const tp_record_shards *shards, int32_t shard, tp_arena *arena,
+                                  bool *out_has)
 {
     const char *path = tp_record_shards_path(shards, shard, arena);
-    return path && tp_file_exists(path);
+    return path ? tp_store_exists(path, out_has) : TPUCL_OUT_OF_MEMORY;
 }
 
 /* ---- the description ---- */
@@ -41,9 +44,9 @@ static const char *description_path(const tp_record_shards *shards, tp_arena *ar
 static tpucl_status is_same(const char *path, const char *description, bool *out_same)
 {
     char *text = NULL;
-    *out_same = false;
-    if (!tp_file_exists(path)) return TPUCL_OK;
-    TP_TRY(tp_file_read(path, MAX_DESCRIPTION, &text, NULL));
+    TP_TRY(tp_store_exists(path, out_same));
+    if (!*out_same) return TPUCL_OK;
+    TP_TRY(tp_store_read(path, MAX_DESCRIPTION, &text, NULL));
     *out_same = strcmp(text, description) == 0;
     tp_free(text);
     return TPUCL_OK;
@@ -54,7 +57,7 @@ static tpucl_status make_parents(const char *prefix, tp_arena *arena)
     const size_t folder = (size_t)(tp_file_base_name(prefix) - prefix);
     if (folder == 0) return TPUCL_OK;
     const char *path = tp_arena_strndup(arena, prefix, folder);
-    return path ? tp_file_make_folders(path) : TPUCL_OUT_OF_MEMORY;
+    return path ? tp_store_make_folder(path) : TPUCL_OUT_OF_MEMORY;
 }
 
 /* Another number of shards is another set of names; those are found by the pattern. */
@@ -77,7 +80,7 @@ static tpucl_status clear_others(const tp_record_shards *shards, bool force, tp_
                        "remove it, name another place, or replace it (--force)",
                        names[0]);
     for (int32_t i = 0; i < count; i++)
-        TP_TRY(tp_file_remove(names[i]));
+        TP_TRY(tp_store_remove(names[i], NULL));
     return TPUCL_OK;
 }
 
@@ -92,7 +95,7 @@ tpucl_status tp_record_shards_begin_work(const tp_record_shards *shards, const c
     if (status == TPUCL_OK) status = is_same(path, description, &same);
     if (status == TPUCL_OK && (!same || force)) status = clear_others(shards, force, arena);
     if (status == TPUCL_OK && !same)
-        status = tp_file_write_atomic(path, description, strlen(description));
+        status = tp_store_write(path, description, strlen(description));
     tp_arena_destroy(arena);
     return status;
 }
@@ -103,7 +106,7 @@ tpucl_status tp_record_shards_open(const tp_record_shards *shards, int32_t shard
     tp_writer *target = NULL;
     const char *path = tp_record_shards_path(shards, shard, arena);
     if (!path) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_writer_open_file(path, &target));
+    TP_TRY(tp_store_create(path, &target));
     return tp_record_writer_adopt(target, shards->compression, out_writer);
 }
 
@@ -131,11 +134,12 @@ static tpucl_status add_folder(name_list *list, tp_arena *arena, const char *fol
     const char *const *names;
     size_t count;
     const size_t before = list->count;
-    TP_TRY(tp_file_list(folder, arena, &names, &count));
+    TP_TRY(tp_store_names(folder, arena, &names, &count));
     for (size_t i = 0; i < count; i++) {
         const char *path = tp_file_join(arena, folder, names[i]);
         if (!path) return TPUCL_OUT_OF_MEMORY;
-        if (is_record_name(names[i]) && !tp_file_is_folder(path)) TP_TRY(add(list, arena, path));
+        const bool is_folder = !tp_store_is_remote(path) && tp_file_is_folder(tp_store_path(path));
+        if (is_record_name(names[i]) && !is_folder) TP_TRY(add(list, arena, path));
     }
     if (list->count > before) return TPUCL_OK;
     return TP_FAIL(TPUCL_NOT_FOUND,
@@ -158,13 +162,43 @@ static tpucl_status add_pattern(name_list *list, tp_arena *arena, const char *pa
     return status;
 }
 
+/* As glob() would: '*' stops at '/'. What stands before the first of its signs is listed. */
+static tpucl_status add_remote_pattern(name_list *list, tp_arena *arena, const char *pattern)
+{
+    const tp_store_entry *entries;
+    size_t count;
+    const size_t before = list->count;
+    const char *prefix = tp_arena_strndup(arena, pattern, strcspn(pattern, "*?["));
+    if (!prefix) return TPUCL_OUT_OF_MEMORY;
+    TP_TRY(tp_store_list(prefix, NULL, arena, &entries, &count));
+    for (size_t i = 0; i < count; i++)
+        if (fnmatch(pattern, entries[i].url, FNM_PATHNAME | FNM_PERIOD) == 0)
+            TP_TRY(add(list, arena, entries[i].url));
+    if (list->count > before) return TPUCL_OK;
+    return TP_FAIL(TPUCL_NOT_FOUND, "no object matches '%s'", pattern);
+}
+
+/* An object, a pattern, a folder, in this order. Web servers have no lists, and their '?' begins a query. */
+static tpucl_status add_remote(name_list *list, tp_arena *arena, const char *url)
+{
+    bool exists = false;
+    if (tp_str_starts_with(url, "http")) return add(list, arena, url);
+    if (!tp_str_ends_with(url, "/") && strchr(strstr(url, "://") + 3, '/'))
+        TP_TRY(tp_store_exists(url, &exists));
+    if (exists) return add(list, arena, url);
+    return strpbrk(url, "*?[") ? add_remote_pattern(list, arena, url)
+                               : add_folder(list, arena, url);
+}
+
 tpucl_status tp_record_paths_expand(const char *const *paths, int32_t count, tp_arena *arena,
                                     const char *const **out_paths, int32_t *out_count)
 {
     name_list list = {0};
     tpucl_status status = TPUCL_OK;
     for (int32_t i = 0; i < count && status == TPUCL_OK; i++)
-        if (tp_file_is_folder(paths[i]))
+        if (tp_store_is_remote(paths[i]))
+            status = add_remote(&list, arena, paths[i]);
+        else if (tp_file_is_folder(paths[i]))
             status = add_folder(&list, arena, paths[i]);
         else if (!tp_file_exists(paths[i]) && strpbrk(paths[i], "*?["))
             status = add_pattern(&list, arena, paths[i]);

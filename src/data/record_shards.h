@@ -28,14 +28,15 @@ const char *tp_record_shards_path(const tp_record_shards *shards, int32_t shard,
 tpucl_status tp_record_shards_begin_work(const tp_record_shards *shards, const char *description,
                                          bool force) TPUCL_MUST_CHECK;
 /* A complete file of that name is there. */
-bool tp_record_shards_has(const tp_record_shards *shards, int32_t shard, tp_arena *arena);
+tpucl_status tp_record_shards_has(const tp_record_shards *shards, int32_t shard, tp_arena *arena,
+                                  bool *out_has) TPUCL_MUST_CHECK;
 tpucl_status tp_record_shards_open(const tp_record_shards *shards, int32_t shard, tp_arena *arena,
                                    tp_record_writer **out_writer) TPUCL_MUST_CHECK;
 
 /* ---- names to read ---- */
 
 /* Files that `paths` stand for, in order: a pattern's ("train-*"), a folder's shards and *.tfrecord(s), or the file
- * itself. TPUCL_NOT_FOUND when one stands for none. */
+ * itself; the same in buckets, by listing them. TPUCL_NOT_FOUND when one stands for none. */
 tpucl_status tp_record_paths_expand(const char *const *paths, int32_t count, tp_arena *arena,
                                     const char *const **out_paths,
                                     int32_t *out_count) TPUCL_MUST_CHECK;

@@ -4,12 +4,15 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 #include "core/alloc.h"
 #include "core/arena.h"
 #include "core/env.h"
 #include "core/file.h"
 #include "data/source_internal.h"
+#include "io/store.h"
 
 enum { TYPE_U8 = 0x08, MAX_EXPANSION = 1032 /* deflate's largest ratio, zlib's documentation */ };
 
@@ -106,17 +109,61 @@ static tpucl_status payload_read(void *user)
     return status;
 }
 
+/* zlib reads files: an object goes into one without a name, in memory, as long as it is read. */
+static tpucl_status copy_object(tp_reader *from, int descriptor)
+{
+    enum { CHUNK = 1 << 16 };
+    char chunk[CHUNK];
+    for (;;) {
+        size_t got = 0;
+        TP_TRY(tp_reader_read(from, chunk, sizeof chunk, &got));
+        for (size_t done = 0; done < got;) {
+            const ssize_t now = write(descriptor, chunk + done, got - done);
+            if (now < 0 && errno == EINTR) continue;
+            if (now < 0)
+                return TP_FAIL_CODE(TPUCL_OUT_OF_MEMORY, errno, "no memory for '%s': %s",
+                                    from->name, strerror(errno));
+            done += (size_t)now;
+        }
+        if (got == 0) return TPUCL_OK;
+    }
+}
+
+static tpucl_status open_object(const char *url, gzFile *out_file, uint64_t *out_bytes)
+{
+    tp_reader *from = NULL;
+    TP_TRY(tp_store_open_reader(url, 0, NULL, &from));
+    const int descriptor = memfd_create("tpucl", MFD_CLOEXEC);
+    tpucl_status status = descriptor < 0
+                              ? TP_FAIL_CODE(TPUCL_OUT_OF_MEMORY, errno, "no memory for '%s': %s",
+                                             url, strerror(errno))
+                              : copy_object(from, descriptor);
+    *out_bytes = from->offset;
+    tp_reader_close(from);
+    if (status == TPUCL_OK && lseek(descriptor, 0, SEEK_SET) == 0)
+        *out_file = gzdopen(descriptor, "rb");
+    if (status == TPUCL_OK && !*out_file) status = TPUCL_OUT_OF_MEMORY;
+    if (status != TPUCL_OK && descriptor >= 0) close(descriptor);
+    return status;
+}
+
+static tpucl_status open_gz(const char *path, gzFile *out_file, uint64_t *out_bytes)
+{
+    if (tp_store_is_remote(path)) return open_object(path, out_file, out_bytes);
+    *out_file = gzopen(tp_store_path(path), "rb");
+    if (!*out_file)
+        return TP_FAIL_CODE(errno == ENOENT ? TPUCL_NOT_FOUND : TPUCL_IO_ERROR, errno,
+                            "'%s' cannot be opened: %s", path, strerror(errno));
+    return tp_file_size(tp_store_path(path), out_bytes);
+}
+
 /* Reads and checks the header and allocates the array. */
 static tpucl_status payload_open(payload *work, tp_file_array *out)
 {
     const char *path = work->path;
     uint64_t file_bytes = 0;
-    work->file = gzopen(path, "rb");
-    if (!work->file)
-        return TP_FAIL_CODE(errno == ENOENT ? TPUCL_NOT_FOUND : TPUCL_IO_ERROR, errno,
-                            "'%s' cannot be opened: %s", path, strerror(errno));
+    TP_TRY(open_gz(path, &work->file, &file_bytes));
     gzbuffer(work->file, 1u << 18);
-    TP_TRY(tp_file_size(path, &file_bytes));
     TP_TRY(read_header(work->file, path, &out->shape));
     out->dtype = TP_U8;
     work->bytes = (uint64_t)tp_shape_bytes(&out->shape, TP_U8);

@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "data/source_internal.h"
+#include "io/store.h"
 
 enum { MAX_HEADER = 65536 };
 static const size_t max_file_bytes = (size_t)1 << 36;
@@ -276,8 +277,8 @@ static tpucl_status open_npy(const char *path, bool is_label, tp_file_array *out
     char *bytes = NULL;
     size_t length = 0, offset = 0;
     npy_header header = {0};
-    TP_TRY(check_magic(path));
-    TP_TRY(tp_file_read(path, max_file_bytes, &bytes, &length));
+    if (!tp_store_is_remote(path)) TP_TRY(check_magic(tp_store_path(path)));
+    TP_TRY(tp_store_read(path, max_file_bytes, &bytes, &length));
     tpucl_status status = find_data(path, bytes, length, &header, &offset);
     if (status == TPUCL_OK) status = convert(path, &header, bytes + offset, is_label, out);
     tp_free(bytes);

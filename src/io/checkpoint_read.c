@@ -9,6 +9,7 @@
 #include "core/json_write.h"
 #include "io/checkpoint.h"
 #include "io/checkpoint_internal.h"
+#include "io/store.h"
 
 enum { MAX_MANIFEST_BYTES = 16 << 20, MAX_NAME_BYTES = 64 };
 /* 2^53: what the writer of JSON keeps exact. */
@@ -48,7 +49,7 @@ tpucl_status tp_checkpoint_list(const char *folder, tp_arena *arena, tp_checkpoi
     const char *const *names = NULL;
     size_t count = 0;
     *out_steps = (tp_checkpoint_steps){0};
-    const tpucl_status status = tp_file_list(folder, arena, &names, &count);
+    const tpucl_status status = tp_store_names(folder, arena, &names, &count);
     if (status == TPUCL_NOT_FOUND) {
         tp_error_clear();
         return TPUCL_OK;
@@ -64,7 +65,9 @@ tpucl_status tp_checkpoint_list(const char *folder, tp_arena *arena, tp_checkpoi
         const char *path = tp_checkpoint_path(arena, folder, step);
         const char *manifest = path ? tp_file_join(arena, path, TP_CHECKPOINT_MANIFEST) : NULL;
         if (!manifest) return TPUCL_OUT_OF_MEMORY;
-        if (tp_file_exists(manifest))
+        bool is_complete = false;
+        TP_TRY(tp_store_exists(manifest, &is_complete));
+        if (is_complete)
             complete[out_steps->complete_count++] = step;
         else
             incomplete[out_steps->incomplete_count++] = step;
@@ -145,6 +148,16 @@ static tpucl_status read_manifest(tp_checkpoint *checkpoint)
     return TPUCL_OK;
 }
 
+static tpucl_status read_json(const char *path, tp_json_document **out_document)
+{
+    char *text = NULL;
+    size_t length = 0;
+    TP_TRY(tp_store_read(path, MAX_MANIFEST_BYTES, &text, &length));
+    const tpucl_status status = tp_json_parse(text, length, path, out_document);
+    tp_free(text);
+    return status;
+}
+
 tpucl_status tp_checkpoint_open_manifest(const char *path, tp_checkpoint **out_checkpoint)
 {
     tp_arena *arena = NULL;
@@ -158,8 +171,7 @@ tpucl_status tp_checkpoint_open_manifest(const char *path, tp_checkpoint **out_c
     checkpoint->arena = arena;
     checkpoint->path = tp_arena_strdup(arena, path);
     tpucl_status status = checkpoint->path ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
-    if (status == TPUCL_OK)
-        status = tp_json_read_file(manifest, MAX_MANIFEST_BYTES, &checkpoint->manifest);
+    if (status == TPUCL_OK) status = read_json(manifest, &checkpoint->manifest);
     if (status == TPUCL_OK) status = read_manifest(checkpoint);
     if (status == TPUCL_INVALID_CONFIG) /* the words of the JSON reader */
         status = tp_error_recast(TPUCL_CORRUPT_DATA);
@@ -181,11 +193,11 @@ static tpucl_status read_part(tp_checkpoint *checkpoint, int32_t index)
     size_t length = 0;
     uint64_t found = 0;
     if (!path) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_file_size(path, &found));
+    TP_TRY(tp_store_size(path, &found));
     if (found != file->bytes)
         return TP_FAIL(TPUCL_CORRUPT_DATA, "'%s' has %" PRIu64 " bytes, its manifest says %" PRIu64,
                        path, found, file->bytes);
-    TP_TRY(tp_file_read(path, (size_t)found, &bytes, &length));
+    TP_TRY(tp_store_read(path, found, &bytes, &length));
     const uint32_t sum = tp_crc32c(0, bytes, length);
     if (sum != file->crc32c) {
         tp_free(bytes);

@@ -9,7 +9,7 @@
 #include "core/json_write.h"
 #include "io/checkpoint.h"
 #include "io/checkpoint_internal.h"
-#include "io/stream.h"
+#include "io/store.h"
 
 /* ---- a stream that adds up what goes through it ---- */
 
@@ -36,7 +36,7 @@ static tpucl_status write_part(const char *folder, const tp_checkpoint_part *par
     const char *path = name ? tp_file_join(arena, folder, name) : NULL;
     if (!path) return TPUCL_OUT_OF_MEMORY;
     summing_writer summing = {.base = {.ops = &ops, .name = path}};
-    TP_TRY(tp_writer_open_file(path, &summing.inner));
+    TP_TRY(tp_store_create(path, &summing.inner));
     tpucl_status status =
         tp_safetensors_write_to(&summing.base, part->entries, part->count, NULL, NULL, 0);
     if (status != TPUCL_OK) {
@@ -88,7 +88,10 @@ static tpucl_status write_manifest(const char *path, const manifest *m)
     tp_json_put_int(&writer, TP_CHECKPOINT_SUM, tp_crc32c(0, text, strlen(text)));
     tp_json_end_object(&writer);
     tp_free(text);
-    return tp_json_writer_save(&writer, path);
+    TP_TRY(tp_json_writer_finish(&writer, &text));
+    const tpucl_status status = tp_store_write(path, text, strlen(text));
+    tp_free(text);
+    return status;
 }
 
 static tpucl_status write_all(const char *path, int64_t step, const tp_checkpoint_part *parts,
@@ -97,9 +100,9 @@ static tpucl_status write_all(const char *path, int64_t step, const tp_checkpoin
     tp_checkpoint_file files[TP_CHECKPOINT_MAX_FILES];
     const char *path_of_manifest = tp_file_join(arena, path, TP_CHECKPOINT_MANIFEST);
     if (!path_of_manifest) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_file_make_folders(path));
-    TP_TRY(tp_file_remove(
-        path_of_manifest)); /* of one that is replaced: from here on it is incomplete */
+    TP_TRY(tp_store_make_folder(path));
+    /* Of one that is replaced: from here on it is incomplete. */
+    TP_TRY(tp_store_remove(path_of_manifest, NULL));
     for (int32_t i = 0; i < part_count; i++)
         TP_TRY(write_part(path, &parts[i], arena, &files[i]));
     return write_manifest(path_of_manifest, &(manifest){step, files, part_count, state});
@@ -137,14 +140,14 @@ static tpucl_status remove_all(const char *path, tp_arena *arena)
     size_t count = 0;
     const char *file = tp_file_join(arena, path, TP_CHECKPOINT_MANIFEST);
     if (!file) return TPUCL_OUT_OF_MEMORY;
-    TP_TRY(tp_file_remove(file));
-    TP_TRY(tp_file_list(path, arena, &names, &count));
+    TP_TRY(tp_store_remove(file, NULL));
+    TP_TRY(tp_store_names(path, arena, &names, &count));
     for (size_t i = 0; i < count; i++) {
         file = tp_file_join(arena, path, names[i]);
         if (!file) return TPUCL_OUT_OF_MEMORY;
-        TP_TRY(tp_file_remove(file));
+        TP_TRY(tp_store_remove(file, NULL));
     }
-    return tp_file_remove_folder(path);
+    return tp_store_remove_folder(path);
 }
 
 tpucl_status tp_checkpoint_remove(const char *folder, int64_t step)
@@ -153,7 +156,9 @@ tpucl_status tp_checkpoint_remove(const char *folder, int64_t step)
     TP_TRY(tp_arena_create(0, &arena));
     const char *path = tp_checkpoint_path(arena, folder, step);
     tpucl_status status = path ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
-    if (status == TPUCL_OK && tp_file_is_folder(path)) status = remove_all(path, arena);
+    const bool may_be_there =
+        path && (tp_store_is_remote(path) || tp_file_is_folder(tp_store_path(path)));
+    if (may_be_there) status = remove_all(path, arena);
     tp_arena_destroy(arena);
     return status;
 }

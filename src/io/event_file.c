@@ -11,6 +11,7 @@
 #include "core/arena.h"
 #include "core/file.h"
 #include "core/file_error.h"
+#include "io/event_internal.h"
 #include "io/proto.h"
 #include "io/tfrecord.h"
 
@@ -96,14 +97,12 @@ static tpucl_status open_log(const char *path, tp_writer **out_writer)
 
 /* ---- names ---- */
 
-/* Seconds since 1970, but behind every file that is there already: files are read in the order of their names, and
- * clocks are set back now and then. */
-static tpucl_status choose_seconds(const char *folder, tp_arena *arena, int64_t *out_seconds)
+tpucl_status tp_event_choose_seconds(const char *folder, tp_arena *arena, int64_t *out_seconds)
 {
     const char *const *names;
     size_t count;
     *out_seconds = (int64_t)time(NULL);
-    TP_TRY(tp_file_list(folder, arena, &names, &count));
+    TP_TRY(tp_store_names(folder, arena, &names, &count));
     for (size_t i = 0; i < count; i++) {
         int64_t seconds;
         if (!tp_str_starts_with(names[i], prefix)) continue;
@@ -117,18 +116,24 @@ static tpucl_status choose_seconds(const char *folder, tp_arena *arena, int64_t 
     return TPUCL_OK;
 }
 
-static tpucl_status open_in_folder(const char *folder, tp_arena *arena, tp_writer **out_writer)
+/* Six digits for the counter: objects of one run follow each other in the order of their names. */
+const char *tp_event_path(const char *folder, int64_t seconds, int counter, tp_arena *arena)
 {
     char host[HOST_BYTES] = "localhost";
-    int64_t seconds;
-    TP_TRY(tp_file_make_folders(folder));
-    TP_TRY(choose_seconds(folder, arena, &seconds));
     if (gethostname(host, sizeof host) != 0) snprintf(host, sizeof host, "localhost");
     host[sizeof host - 1] = '\0';
+    const char *name = tp_arena_printf(arena, "%s%010lld.%s.%d.%06d.v2", prefix, (long long)seconds,
+                                       host, (int)getpid(), counter);
+    return name ? tp_file_join(arena, folder, name) : NULL;
+}
+
+static tpucl_status open_in_folder(const char *folder, tp_arena *arena, tp_writer **out_writer)
+{
+    int64_t seconds;
+    TP_TRY(tp_file_make_folders(folder));
+    TP_TRY(tp_event_choose_seconds(folder, arena, &seconds));
     for (int counter = 0;; counter++) {
-        const char *name = tp_arena_printf(arena, "%s%010lld.%s.%d.%d.v2", prefix,
-                                           (long long)seconds, host, (int)getpid(), counter);
-        const char *path = name ? tp_file_join(arena, folder, name) : NULL;
+        const char *path = tp_event_path(folder, seconds, counter, arena);
         if (!path) return TPUCL_OUT_OF_MEMORY;
         const tpucl_status status = open_log(path, out_writer);
         if (status == TPUCL_OK) return tp_file_sync_entry(path);
@@ -138,43 +143,48 @@ static tpucl_status open_in_folder(const char *folder, tp_arena *arena, tp_write
 
 /* ---- events ---- */
 
-static tpucl_status put_event(tp_event_file *file, const tp_str_builder *event)
+static tpucl_status put_event(tp_str_builder *records, const tp_str_builder *event)
 {
     uint8_t head[TP_RECORD_HEAD_BYTES], tail[TP_RECORD_TAIL_BYTES];
     TP_TRY(event->status);
-    const size_t before = file->pending.length;
+    const size_t before = records->length;
     tp_record_frame(event->data, event->length, head, tail);
-    tp_str_append_bytes(&file->pending, (const char *)head, sizeof head);
-    tp_str_append_bytes(&file->pending, event->data, event->length);
-    tp_str_append_bytes(&file->pending, (const char *)tail, sizeof tail);
-    const tpucl_status status = file->pending.status;
+    tp_str_append_bytes(records, (const char *)head, sizeof head);
+    tp_str_append_bytes(records, event->data, event->length);
+    tp_str_append_bytes(records, (const char *)tail, sizeof tail);
+    const tpucl_status status = records->status;
     if (status != TPUCL_OK) { /* without the half of an event */
-        file->pending.status = TPUCL_OK;
-        file->pending.length = before;
+        records->status = TPUCL_OK;
+        records->length = before;
     }
     return status;
 }
 
-static tpucl_status put_built(tp_event_file *file, tp_str_builder *event)
+static tpucl_status put_built(tp_str_builder *records, tp_str_builder *event)
 {
-    const tpucl_status status = put_event(file, event);
+    const tpucl_status status = put_event(records, event);
     tp_str_builder_deinit(event);
     return status;
 }
 
+tpucl_status tp_event_put_version(tp_str_builder *records)
+{
+    tp_str_builder event = {0};
+    tp_proto_put_double(&event, EVENT_WALL, tp_event_wall_seconds());
+    tp_proto_put_text(&event, EVENT_VERSION, "brain.Event:2");
+    return put_built(records, &event);
+}
+
 static tpucl_status put_begin(tp_event_file *file, int64_t first_step)
 {
-    const double wall = tp_event_wall_seconds();
     tp_str_builder event = {0};
-    tp_proto_put_double(&event, EVENT_WALL, wall);
-    tp_proto_put_text(&event, EVENT_VERSION, "brain.Event:2");
-    TP_TRY(put_built(file, &event));
-    tp_proto_put_double(&event, EVENT_WALL, wall);
+    TP_TRY(tp_event_put_version(&file->pending));
+    tp_proto_put_double(&event, EVENT_WALL, tp_event_wall_seconds());
     tp_proto_put_uint(&event, EVENT_STEP, (uint64_t)first_step);
     const size_t session = tp_proto_begin(&event, EVENT_SESSION);
     tp_proto_put_uint(&event, SESSION_STATUS, SESSION_START);
     tp_proto_end(&event, session);
-    return put_built(file, &event);
+    return put_built(&file->pending, &event);
 }
 
 tpucl_status tp_event_file_adopt(tp_writer *target, int64_t first_step, tp_event_file **out_file)
@@ -199,8 +209,12 @@ tpucl_status tp_event_file_open(const char *folder, int64_t first_step, tp_event
 {
     tp_arena *arena = NULL;
     tp_writer *target = NULL;
+    if (tp_store_is_remote(folder)) {
+        TP_TRY(tp_event_store_open(folder, NULL, &target));
+        return tp_event_file_adopt(target, first_step, out_file);
+    }
     TP_TRY(tp_arena_create(0, &arena));
-    tpucl_status status = open_in_folder(folder, arena, &target);
+    tpucl_status status = open_in_folder(tp_store_path(folder), arena, &target);
     tp_arena_destroy(arena);
     if (status != TPUCL_OK) {
         tp_writer_abort(target);
@@ -216,7 +230,7 @@ tpucl_status tp_event_file_put(tp_event_file *file, double wall_seconds, int64_t
     tp_proto_put_double(&event, EVENT_WALL, wall_seconds);
     tp_proto_put_uint(&event, EVENT_STEP, (uint64_t)step);
     tp_proto_put_bytes(&event, EVENT_SUMMARY, summary.data, summary.length);
-    TP_TRY(put_built(file, &event));
+    TP_TRY(put_built(&file->pending, &event));
     return file->pending.length < MANY_BYTES ? TPUCL_OK : tp_event_file_flush(file);
 }
 

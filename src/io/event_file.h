@@ -3,7 +3,9 @@
  * compat/proto/event.proto). One folder is one run, and one writer at a time writes to it.
  *
  * A run that goes on after an end writes a new file, whose name sorts behind the others', and says from which step
- * on it goes on: TensorBoard then forgets what the other files hold of later steps. Thread-compatible.
+ * on it goes on: TensorBoard then forgets what the other files hold of later steps. In a bucket, where nothing can be
+ * appended, a thread replaces the object now and then, and goes on with another when it is long (event_internal.h).
+ * Thread-compatible.
  */
 #ifndef TP_IO_EVENT_FILE_H
 #define TP_IO_EVENT_FILE_H
@@ -29,7 +31,7 @@ tpucl_status tp_event_file_put(tp_event_file *file, double wall_seconds, int64_t
 /* What was put is visible to readers. After a failure nothing of an event is half there, where the stream is a
  * file, and the events are still kept: flush may be called again. */
 tpucl_status tp_event_file_flush(tp_event_file *file) TPUCL_MUST_CHECK;
-/* Borrowed. */
+/* Borrowed; in a bucket the folder's. */
 const char *tp_event_file_name(const tp_event_file *file);
 /* Flushes, syncs, frees in every case. */
 tpucl_status tp_event_file_close(tp_event_file *file) TPUCL_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "io/safetensors.h"
 #include "io/safetensors_dtype.h"
+#include "io/store.h"
 
 /* The reference reader takes headers of 100 MB; nodes of parsed JSON are some fifty times the text, and
  * ours describe a few thousand variables. */
@@ -184,8 +185,8 @@ tpucl_status tp_safetensors_open(const char *path, tp_safetensors **out_file)
 {
     char *bytes = NULL;
     size_t length = 0;
-    TP_TRY(check_head(path));
-    TP_TRY(tp_file_read(path, max_file_bytes, &bytes, &length));
+    if (!tp_store_is_remote(path)) TP_TRY(check_head(tp_store_path(path)));
+    TP_TRY(tp_store_read(path, max_file_bytes, &bytes, &length));
     return tp_safetensors_adopt(bytes, length, path, out_file);
 }
 

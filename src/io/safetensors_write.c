@@ -6,6 +6,7 @@
 #include "core/json_write.h"
 #include "io/safetensors.h"
 #include "io/safetensors_dtype.h"
+#include "io/store.h"
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -108,7 +109,7 @@ tpucl_status tp_safetensors_write(const char *path, const tp_tensor_entry *entri
                                   int32_t metadata_count)
 {
     tp_writer *writer = NULL;
-    TP_TRY(tp_writer_open_file(path, &writer));
+    TP_TRY(tp_store_create(path, &writer));
     const tpucl_status status =
         tp_safetensors_write_to(writer, entries, count, keys, values, metadata_count);
     if (status != TPUCL_OK) {

@@ -9,6 +9,11 @@
 
 enum { SMALLEST_PART = 5 << 20 };
 
+const char *tp_store_path(const char *url)
+{
+    return tp_str_starts_with(url, "file://") ? url + strlen("file://") : url;
+}
+
 static tpucl_status find(const char *url, const tp_store_ops **out_ops)
 {
     static const tp_store_ops *const kinds[] = {&tp_store_s3, &tp_store_gs, &tp_store_http,
@@ -100,6 +105,24 @@ tpucl_status tp_store_remove(const char *url, const tp_store_options *options)
     TP_TRY(complete(options, &full));
     if (!ops->remove) return refuse(ops, "removed");
     return ops->remove(url, &full);
+}
+
+tpucl_status tp_store_abort_uploads(const char *prefix, const tp_store_options *options,
+                                    size_t *out_count)
+{
+    const tp_store_ops *ops;
+    tp_store_options full;
+    *out_count = 0;
+    TP_TRY(find(prefix, &ops));
+    TP_TRY(complete(options, &full));
+    return ops->abort_uploads ? ops->abort_uploads(prefix, &full, out_count) : TPUCL_OK;
+}
+
+bool tp_store_is_remote(const char *url)
+{
+    const char *mark = strstr(url, "://");
+    return mark && !tp_str_starts_with(url, tp_store_file.scheme) &&
+           !memchr(url, '/', (size_t)(mark - url));
 }
 
 char *tp_store_join(tp_arena *arena, const char *folder, const char *name)

@@ -53,4 +53,36 @@ tpucl_status tp_store_remove(const char *url, const tp_store_options *options) T
  * fails. */
 char *tp_store_join(tp_arena *arena, const char *folder, const char *name);
 
+/* ---- whole objects, and folders ---- */
+/* For what works on local files and on buckets alike. Local files keep the meaning and the words of core/file.h; a
+ * "folder" of a bucket is what its keys have in common up to a '/', so that it is there as soon as something is in it. */
+
+/* Has a scheme that is no local file's. */
+bool tp_store_is_remote(const char *url);
+/* The path of a local address: without file://. Borrowed. */
+const char *tp_store_path(const char *url);
+/* With a zero behind the last byte, for tp_free; `out_length` may be NULL. TPUCL_NOT_FOUND, and
+ * TPUCL_INVALID_ARGUMENT for more than `max_bytes`. */
+tpucl_status tp_store_read(const char *url, uint64_t max_bytes, char **out_bytes,
+                           size_t *out_length) TPUCL_MUST_CHECK;
+/* As tp_store_open_writer, but makes no local folder. */
+tpucl_status tp_store_create(const char *url, tp_writer **out_writer) TPUCL_MUST_CHECK;
+/* Replaces the object at once. */
+tpucl_status tp_store_write(const char *url, const void *bytes, size_t length) TPUCL_MUST_CHECK;
+/* TPUCL_NOT_FOUND when there is none. */
+tpucl_status tp_store_size(const char *url, uint64_t *out_bytes) TPUCL_MUST_CHECK;
+/* Anything for local paths, an object for others. */
+tpucl_status tp_store_exists(const char *url, bool *out_exists) TPUCL_MUST_CHECK;
+/* Nothing to do in a bucket. */
+tpucl_status tp_store_make_folder(const char *url) TPUCL_MUST_CHECK;
+tpucl_status tp_store_remove_folder(const char *url) TPUCL_MUST_CHECK;
+/* Names of objects and folders in a folder, in byte order, in `arena`. TPUCL_NOT_FOUND for a local folder that does not
+ * exist; nothing in one of a bucket. */
+tpucl_status tp_store_names(const char *folder, tp_arena *arena, const char *const **out_names,
+                            size_t *out_count) TPUCL_MUST_CHECK;
+/* Gives up multipart uploads that nobody will complete, as those of a process that was killed: of all keys that begin
+ * with `prefix`. Only for prefixes with one writer at a time. Local files have none. */
+tpucl_status tp_store_abort_uploads(const char *prefix, const tp_store_options *options,
+                                    size_t *out_count) TPUCL_MUST_CHECK;
+
 #endif

@@ -7,16 +7,11 @@
 
 TP_ARRAY_DEFINE(entry_list, tp_store_entry)
 
-static const char *path_of(const char *url)
-{
-    return tp_str_starts_with(url, "file://") ? url + strlen("file://") : url;
-}
-
 static tpucl_status stat_file(const char *url, const tp_store_options *options,
                               tp_store_info *out_info)
 {
     (void)options;
-    const char *path = path_of(url);
+    const char *path = tp_store_path(url);
     if (!tp_file_exists(path) || tp_file_is_folder(path)) return TPUCL_OK;
     out_info->exists = true;
     return tp_file_size(path, &out_info->bytes);
@@ -26,14 +21,14 @@ static tpucl_status open_reader(const char *url, uint64_t offset, const tp_store
                                 tp_reader **out_reader)
 {
     (void)options;
-    return tp_reader_open_file(path_of(url), offset, out_reader);
+    return tp_reader_open_file(tp_store_path(url), offset, out_reader);
 }
 
 static tpucl_status open_writer(const char *url, const tp_store_options *options,
                                 tp_writer **out_writer)
 {
     (void)options;
-    const char *path = path_of(url), *name = tp_file_base_name(path);
+    const char *path = tp_store_path(url), *name = tp_file_base_name(path);
     if (name > path + 1) {
         tp_str_builder folder = {0};
         tp_str_append_bytes(&folder, path, (size_t)(name - path) - 1);
@@ -48,7 +43,7 @@ static tpucl_status open_writer(const char *url, const tp_store_options *options
 static tpucl_status remove_file(const char *url, const tp_store_options *options)
 {
     (void)options;
-    return tp_file_remove(path_of(url));
+    return tp_file_remove(tp_store_path(url));
 }
 
 /* Files in `folder` and below whose address begins with `prefix`; files that are being written are none. */
@@ -56,7 +51,7 @@ static tpucl_status walk(tp_arena *arena, const char *folder, const char *prefix
 {
     const char *const *names;
     size_t count;
-    const char *path = path_of(folder);
+    const char *path = tp_store_path(folder);
     TP_TRY(tp_file_list(path[0] ? path : ".", arena, &names, &count));
     const size_t length = strlen(prefix);
     for (size_t i = 0; i < count; i++) {
@@ -64,13 +59,13 @@ static tpucl_status walk(tp_arena *arena, const char *folder, const char *prefix
         if (!url) return TPUCL_OUT_OF_MEMORY;
         const size_t common = strlen(url) < length ? strlen(url) : length;
         if (memcmp(url, prefix, common) != 0) continue;
-        if (tp_file_is_folder(path_of(url))) {
+        if (tp_file_is_folder(tp_store_path(url))) {
             const char *below = tp_arena_printf(arena, "%s/", url);
             if (!below) return TPUCL_OUT_OF_MEMORY;
             TP_TRY(walk(arena, below, prefix, list));
         } else if (strlen(url) >= length && !tp_str_ends_with(url, ".part")) {
             tp_store_entry entry = {.url = url};
-            TP_TRY(tp_file_size(path_of(url), &entry.bytes));
+            TP_TRY(tp_file_size(tp_store_path(url), &entry.bytes));
             TP_TRY(entry_list_push(list, entry));
         }
     }
@@ -82,14 +77,14 @@ static tpucl_status list_files(const char *prefix, const tp_store_options *optio
 {
     (void)options;
     entry_list list = {0};
-    const char *path = path_of(prefix);
+    const char *path = tp_store_path(prefix);
     const size_t length = (size_t)(tp_file_base_name(path) - prefix);
     char *folder = tp_arena_strndup(arena, prefix, length);
     tpucl_status status = folder ? TPUCL_OK : TPUCL_OUT_OF_MEMORY;
     *out_count = 0;
     *out_entries = NULL;
     /* Buckets have no folders: one that is not there holds nothing. */
-    if (status == TPUCL_OK && (!*path_of(folder) || tp_file_is_folder(path_of(folder))))
+    if (status == TPUCL_OK && (!*tp_store_path(folder) || tp_file_is_folder(tp_store_path(folder))))
         status = walk(arena, folder, prefix, &list);
     if (status == TPUCL_OK && list.count) {
         tp_store_entry *entries = TP_ARENA_NEW_ARRAY(arena, tp_store_entry, list.count);
@@ -103,5 +98,5 @@ static tpucl_status list_files(const char *prefix, const tp_store_options *optio
     return status;
 }
 
-const tp_store_ops tp_store_file = {"file://",   stat_file,  open_reader,
-                                    open_writer, list_files, remove_file};
+const tp_store_ops tp_store_file = {"file://",  stat_file,   open_reader, open_writer,
+                                    list_files, remove_file, NULL};

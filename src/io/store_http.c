@@ -47,5 +47,5 @@ static tpucl_status open_reader(const char *url, uint64_t offset, const tp_store
     return tp_remote_open_reader(remote, offset, options, out_reader);
 }
 
-const tp_store_ops tp_store_http = {"http://", stat_http, open_reader, NULL, NULL, NULL};
-const tp_store_ops tp_store_https = {"https://", stat_http, open_reader, NULL, NULL, NULL};
+const tp_store_ops tp_store_http = {"http://", stat_http, open_reader, NULL, NULL, NULL, NULL};
+const tp_store_ops tp_store_https = {"https://", stat_http, open_reader, NULL, NULL, NULL, NULL};

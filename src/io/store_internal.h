@@ -15,6 +15,7 @@ typedef struct tp_store_ops {
     tpucl_status (*list)(const char *, const tp_store_options *, tp_arena *,
                          const tp_store_entry **, size_t *);
     tpucl_status (*remove)(const char *, const tp_store_options *);
+    tpucl_status (*abort_uploads)(const char *, const tp_store_options *, size_t *);
 } tp_store_ops;
 
 extern const tp_store_ops tp_store_file, tp_store_s3, tp_store_gs, tp_store_http, tp_store_https;
@@ -28,6 +29,11 @@ tpucl_status tp_remote_stat(const tp_remote *remote, const tp_store_options *opt
 tpucl_status tp_remote_open_reader(tp_remote *adopted, uint64_t offset,
                                    const tp_store_options *options,
                                    tp_reader **out_reader) TPUCL_MUST_CHECK;
+/* The object behind an address, or (whole_bucket) its bucket. */
+tpucl_status tp_s3_open_target(const char *url, bool whole_bucket,
+                               tp_remote **out_remote) TPUCL_MUST_CHECK;
+tpucl_status tp_s3_abort_uploads(const char *prefix, const tp_store_options *options,
+                                 size_t *out_count) TPUCL_MUST_CHECK;
 /* The writer adopts the target: one PUT, or the parts of a multipart upload. */
 tpucl_status tp_s3_open_writer(tp_remote *adopted, const tp_store_options *options,
                                tp_writer **out_writer) TPUCL_MUST_CHECK;

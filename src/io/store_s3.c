@@ -27,7 +27,7 @@ static tpucl_status check_bucket(const char *url, tp_view bucket)
 }
 
 /* The address of the object, or of its bucket. */
-static tpucl_status open_target(const char *url, bool whole_bucket, tp_remote **out_remote)
+tpucl_status tp_s3_open_target(const char *url, bool whole_bucket, tp_remote **out_remote)
 {
     const char *scheme = tp_str_starts_with(url, "gs://") ? "gs://" : "s3://";
     const char *rest = url + strlen(scheme);
@@ -64,7 +64,7 @@ static tpucl_status stat_s3(const char *url, const tp_store_options *options,
                             tp_store_info *out_info)
 {
     tp_remote *remote;
-    TP_TRY(open_target(url, false, &remote));
+    TP_TRY(tp_s3_open_target(url, false, &remote));
     const tpucl_status status = tp_remote_stat(remote, options, out_info);
     tp_remote_destroy(remote);
     return status;
@@ -74,7 +74,7 @@ static tpucl_status open_reader(const char *url, uint64_t offset, const tp_store
                                 tp_reader **out_reader)
 {
     tp_remote *remote;
-    TP_TRY(open_target(url, false, &remote));
+    TP_TRY(tp_s3_open_target(url, false, &remote));
     return tp_remote_open_reader(remote, offset, options, out_reader);
 }
 
@@ -82,7 +82,7 @@ static tpucl_status open_writer(const char *url, const tp_store_options *options
                                 tp_writer **out_writer)
 {
     tp_remote *remote;
-    TP_TRY(open_target(url, false, &remote));
+    TP_TRY(tp_s3_open_target(url, false, &remote));
     return tp_s3_open_writer(remote, options, out_writer);
 }
 
@@ -92,7 +92,7 @@ static tpucl_status remove_s3(const char *url, const tp_store_options *options)
     tp_http_client *client = NULL;
     tp_http_answer answer = {0};
     tp_retry retry;
-    TP_TRY(open_target(url, false, &remote));
+    TP_TRY(tp_s3_open_target(url, false, &remote));
     tpucl_status status = tp_http_client_create(&client);
     if (status == TPUCL_OK)
         status = tp_remote_send(remote, client, options, (tp_http_request){.method = "DELETE"}, "",
@@ -208,7 +208,7 @@ static tpucl_status list_s3(const char *prefix, const tp_store_options *options,
     const char *bucket = strstr(prefix, "://") + 3;
     const char *slash = strchr(bucket, '/');
     const char *key = slash ? slash + 1 : "";
-    TP_TRY(open_target(prefix, true, &remote));
+    TP_TRY(tp_s3_open_target(prefix, true, &remote));
     char *root = slash ? tp_arena_strndup(arena, prefix, (size_t)(key - prefix))
                        : tp_arena_printf(arena, "%s/", prefix);
     tpucl_status status = root ? tp_http_client_create(&client) : TPUCL_OUT_OF_MEMORY;
@@ -232,5 +232,7 @@ static tpucl_status list_s3(const char *prefix, const tp_store_options *options,
     return status;
 }
 
-const tp_store_ops tp_store_s3 = {"s3://", stat_s3, open_reader, open_writer, list_s3, remove_s3};
-const tp_store_ops tp_store_gs = {"gs://", stat_s3, open_reader, open_writer, list_s3, remove_s3};
+const tp_store_ops tp_store_s3 = {"s3://", stat_s3,   open_reader,        open_writer,
+                                  list_s3, remove_s3, tp_s3_abort_uploads};
+const tp_store_ops tp_store_gs = {"gs://", stat_s3,   open_reader,        open_writer,
+                                  list_s3, remove_s3, tp_s3_abort_uploads};

@@ -328,7 +328,7 @@ const tp_config_key tp_config_keys[] = {
     {"seed", TP_CONFIG_INT, FIELD(seed), COUNT(0, MAX_EXACT), .fallback = "0",
      .meaning = "of initial weights, dropout and order of the data"},
     {"output_dir", TP_CONFIG_STRING, FIELD(output_dir), .fallback = "\"\"", .keeps_result = true,
-     .meaning = "folder for weights and results; empty: nothing is written"},
+     .meaning = "folder or address in a bucket for weights and results; empty: nothing is written"},
     {"checkpoint.folder", TP_CONFIG_STRING, FIELD(checkpoint.folder), .fallback = "\"\"",
      .keeps_result = true,
      .meaning = "folder for checkpoints; empty: checkpoints in output_dir, none without one"},

@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/problems.h"
+#include "io/store.h"
 #include "train/session_internal.h"
 #include "train/snapshot.h"
 
@@ -55,11 +56,27 @@ tpucl_status tp_session_resume(tp_session *session, const char *path,
     return status;
 }
 
+/* What a killed process left behind costs money, not correctness: the training begins without this, too. */
+static void abort_uploads(const char *folder, tp_arena *arena)
+{
+    size_t count = 0;
+    const char *prefix = tp_store_join(arena, folder, "step-");
+    if (!prefix) return;
+    const tpucl_status status = tp_store_abort_uploads(prefix, NULL, &count);
+    if (status != TPUCL_OK)
+        TP_LOG_WARNING("train", "unfinished uploads were not looked for: %s",
+                       tpucl_last_error()->message);
+    else if (count)
+        TP_LOG_INFO("train", "aborted %zu unfinished uploads below '%s'", count, folder);
+    tp_error_clear();
+}
+
 static tpucl_status check_folder(const tp_session *session, const char *folder, bool overwrite,
                                  tp_arena *arena)
 {
     tp_checkpoint_steps steps;
-    TP_TRY(tp_file_make_folders(folder));
+    TP_TRY(tp_store_make_folder(folder));
+    abort_uploads(folder, arena);
     TP_TRY(tp_checkpoint_list(folder, arena, &steps));
     if (session->is_resumed || session->steps_done || !steps.complete_count) return TPUCL_OK;
     if (!overwrite)

@@ -148,6 +148,59 @@ Test(store, what_was_aborted_is_not_there)
     free(bytes);
 }
 
+/* A process that is killed leaves its upload behind: the next one aborts those below its own folder. */
+Test(store, unfinished_uploads_are_aborted_below_a_prefix)
+{
+    static const char *const urls[] = {"s3://tpucl-test/left/a", "s3://tpucl-test/left/b&<c>",
+                                       "s3://tpucl-test/kept/a"};
+    tp_writer *writers[3];
+    size_t count;
+    unsigned char *bytes = make_bytes(11 * MIB, 4);
+    for (int i = 0; i < 3; i++) {
+        must(tp_store_open_writer(urls[i], &quick, &writers[i]));
+        must(tp_writer_write(writers[i], bytes, 11 * MIB));
+    }
+    must(tp_store_abort_uploads("s3://tpucl-test/left/", &quick, &count));
+    cr_assert(count >= 2, "%zu", count); /* more where the answer that named one was lost */
+    must(tp_store_abort_uploads("s3://tpucl-test/left/", &quick, &count));
+    cr_assert(count == 0, "%zu", count);
+    cr_assert(tp_writer_commit(writers[0]) == TPUCL_NOT_FOUND);
+    cr_assert(last_error_has("NoSuchUpload"), "%s", tpucl_last_error()->message);
+    tp_writer_abort(writers[1]);
+    must(tp_writer_commit(writers[2]));
+    expect(urls[2], 0, bytes, 11 * MIB);
+    must(tp_store_remove(urls[2], &quick));
+    free(bytes);
+}
+
+Test(store, names_of_a_folder_are_its_objects_and_folders)
+{
+    static const char *const urls[] = {"s3://tpucl-test/names/b/c/d", "s3://tpucl-test/names/b/e",
+                                       "s3://tpucl-test/names/a", "s3://tpucl-test/names/b-"};
+    tp_arena *arena;
+    const char *const *names;
+    size_t count;
+    char *text;
+    must(tp_arena_create(0, &arena));
+    for (int i = 0; i < 4; i++)
+        put(urls[i], "12345", 5);
+    must(tp_store_names("s3://tpucl-test/names", arena, &names, &count));
+    cr_assert(count == 3, "%zu", count);
+    cr_assert_str_eq(names[0], "a");
+    cr_assert_str_eq(names[1], "b");
+    cr_assert_str_eq(names[2], "b-");
+    must(tp_store_names("s3://tpucl-test/nam", arena, &names, &count));
+    cr_assert(count == 0);
+    must(tp_store_read(urls[2], 5, &text, &count));
+    cr_assert(count == 5 && strcmp(text, "12345") == 0);
+    tp_free(text);
+    cr_assert(tp_store_read(urls[2], 4, &text, &count) == TPUCL_INVALID_ARGUMENT);
+    cr_assert(tp_store_read("s3://tpucl-test/names/none", 4, &text, &count) == TPUCL_NOT_FOUND);
+    for (int i = 0; i < 4; i++)
+        must(tp_store_remove(urls[i], &quick));
+    tp_arena_destroy(arena);
+}
+
 Test(store, failures_say_what_to_do_and_no_secret)
 {
     tp_reader *reader;
