@@ -46,13 +46,15 @@
     X(AWS_SECRET_ACCESS_KEY, "AWS_SECRET_ACCESS_KEY", "secret", "belongs to AWS_ACCESS_KEY_ID")    \
     X(AWS_SESSION_TOKEN, "AWS_SESSION_TOKEN", "secret", "of temporary keys")                       \
     X(AWS_PROFILE, "AWS_PROFILE", "name", "profile in AWS's files; default `default`")             \
+    X(AWS_DEFAULT_PROFILE, "AWS_DEFAULT_PROFILE", "name", "used when AWS_PROFILE is not set")      \
     X(AWS_SHARED_CREDENTIALS_FILE, "AWS_SHARED_CREDENTIALS_FILE", "file",                          \
       "default `~/.aws/credentials`")                                                              \
     X(AWS_CONFIG_FILE, "AWS_CONFIG_FILE", "file", "default `~/.aws/config`")                       \
     X(AWS_REGION, "AWS_REGION", "name", "of the bucket; default `us-east-1`")                      \
     X(AWS_DEFAULT_REGION, "AWS_DEFAULT_REGION", "name", "used when AWS_REGION is not set")         \
-    X(AWS_ENDPOINT_URL, "AWS_ENDPOINT_URL", "address", "server for s3:// instead of AWS")          \
-    X(S3_ENDPOINT, "S3_ENDPOINT", "address", "used when AWS_ENDPOINT_URL is not set")              \
+    X(AWS_ENDPOINT_URL_S3, "AWS_ENDPOINT_URL_S3", "address", "server for s3:// instead of AWS")    \
+    X(AWS_ENDPOINT_URL, "AWS_ENDPOINT_URL", "address", "used when AWS_ENDPOINT_URL_S3 is not set") \
+    X(S3_ENDPOINT, "S3_ENDPOINT", "address", "used when neither of them is set")                   \
     X(GS_ACCESS_KEY_ID, "GS_ACCESS_KEY_ID", "key", "HMAC key for gs://")                           \
     X(GS_SECRET_ACCESS_KEY, "GS_SECRET_ACCESS_KEY", "secret", "belongs to GS_ACCESS_KEY_ID")       \
     X(GOOGLE_OAUTH_ACCESS_TOKEN, "GOOGLE_OAUTH_ACCESS_TOKEN", "secret",                            \

@@ -50,6 +50,7 @@ static tpucl_status read_file(tp_env_id where, const char *below_home, tp_remote
 {
     const char *path = tp_env_text(where), *home = tp_env_text(TP_ENV_HOME);
     const char *profile = tp_env_text(TP_ENV_AWS_PROFILE);
+    if (!profile) profile = tp_env_text(TP_ENV_AWS_DEFAULT_PROFILE);
     if (!path && !home) return TPUCL_OK;
     tp_str_builder name = {0};
     if (path)
@@ -85,6 +86,7 @@ static tpucl_status read_aws(tp_remote *remote, char **inout_endpoint)
     if (remote->id) TP_TRY(copy_env(TP_ENV_AWS_SESSION_TOKEN, &remote->token));
     TP_TRY(copy_env(TP_ENV_AWS_REGION, &remote->region));
     TP_TRY(copy_env(TP_ENV_AWS_DEFAULT_REGION, &remote->region));
+    TP_TRY(copy_env(TP_ENV_AWS_ENDPOINT_URL_S3, inout_endpoint));
     TP_TRY(copy_env(TP_ENV_AWS_ENDPOINT_URL, inout_endpoint));
     TP_TRY(copy_env(TP_ENV_S3_ENDPOINT, inout_endpoint));
     const bool want_keys = !remote->id;

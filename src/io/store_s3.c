@@ -107,7 +107,11 @@ static tpucl_status remove_s3(const char *url, const tp_store_options *options)
 
 /* ---- lists ---- */
 
+/* A list that goes on for ever must not fill the memory. */
+enum { MOST_OBJECTS = 1 << 20 };
+
 typedef struct object_page {
+    const char *prefix; /* of all keys, borrowed */
     entry_list list;
     tp_str_builder key, token;
     uint64_t bytes;
@@ -119,6 +123,11 @@ static tpucl_status end_entry(object_page *page, tp_arena *arena, const char *ro
     tp_store_entry entry = {.bytes = page->bytes};
     if (!page->key.length || strlen(page->key.data) != page->key.length)
         return TP_FAIL(TPUCL_CORRUPT_DATA, "the server lists an object without a proper key");
+    if (!tp_str_starts_with(page->key.data, page->prefix))
+        return TP_FAIL(TPUCL_CORRUPT_DATA, "the server lists objects that were not asked for");
+    if (page->list.count == MOST_OBJECTS)
+        return TP_FAIL(TPUCL_UNSUPPORTED, "there are more than %d objects below '%s%s'",
+                       (int)MOST_OBJECTS, root, page->prefix);
     entry.url = tp_arena_printf(arena, "%s%s", root, page->key.data);
     if (!entry.url) return TPUCL_OUT_OF_MEMORY;
     return entry_list_push(&page->list, entry);
@@ -208,6 +217,7 @@ static tpucl_status list_s3(const char *prefix, const tp_store_options *options,
     const char *bucket = strstr(prefix, "://") + 3;
     const char *slash = strchr(bucket, '/');
     const char *key = slash ? slash + 1 : "";
+    page.prefix = key;
     TP_TRY(tp_s3_open_target(prefix, true, &remote));
     char *root = slash ? tp_arena_strndup(arena, prefix, (size_t)(key - prefix))
                        : tp_arena_printf(arena, "%s/", prefix);
