@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "core/alloc.h"
-#include "core/file.h"
 #include "core/log.h"
 #include "data/image_folder.h"
+#include "io/store.h"
 
 enum { WARNINGS = 10, FIRST_TRIES = 16 };
 
@@ -61,7 +61,7 @@ static tpucl_status read_example(const tp_source *source, void *worker,
     char *bytes = NULL;
     size_t length = 0;
     *out_is_there = true;
-    TP_TRY(tp_file_read(file->path, TP_IMAGE_MAX_FILE_BYTES, &bytes, &length));
+    TP_TRY(tp_store_read(file->path, TP_IMAGE_MAX_FILE_BYTES, &bytes, &length));
     const tpucl_status status = tp_image_reader_read(worker, &s->options.image, place, file->path,
                                                      (tp_view){bytes, length}, out[0]);
     tp_free(bytes);
@@ -101,7 +101,7 @@ static tpucl_status complete_options(image_source *s)
         char *bytes = NULL;
         size_t length = 0;
         const char *path = s->folder.files[i].path;
-        TP_TRY(tp_file_read(path, TP_IMAGE_MAX_FILE_BYTES, &bytes, &length));
+        TP_TRY(tp_store_read(path, TP_IMAGE_MAX_FILE_BYTES, &bytes, &length));
         status = tp_image_options_complete(o, path, (tp_view){bytes, length});
         tp_free(bytes);
         if (!is_damage(status) || !s->options.skips) break;

@@ -50,7 +50,8 @@ tpucl_status tp_checkpoint_list(const char *folder, tp_arena *arena, tp_checkpoi
     size_t count = 0;
     *out_steps = (tp_checkpoint_steps){0};
     const tpucl_status status = tp_store_names(folder, arena, &names, &count);
-    if (status == TPUCL_NOT_FOUND) {
+    /* Of a bucket it means that there is no such bucket. */
+    if (status == TPUCL_NOT_FOUND && !tp_store_is_remote(folder)) {
         tp_error_clear();
         return TPUCL_OK;
     }
