@@ -177,23 +177,30 @@ static void format_progress(const tp_ui_progress *progress, const char *label, i
 void tp_ui_progress_draw(tp_ui_progress *progress, const char *label, int64_t done, int64_t total,
                          double units_per_second, const char *unit, const char *detail)
 {
-    const uint64_t redraw_ns = 100000000; /* ten times a second is smooth and costs nothing */
+    /* On a terminal ten times a second is smooth and costs nothing. Elsewhere, in a log, a line of its own says now
+     * and then that long work goes on. */
+    const bool is_terminal = isatty(STDERR_FILENO);
+    const uint64_t redraw_ns = is_terminal ? 100000000 : UINT64_C(30000000000);
     uint64_t now = now_ns();
     char line[LINE_BYTES];
-    if (!isatty(STDERR_FILENO)) return;
     if (!progress->begin_ns) {
         progress->begin_ns = now;
         progress->begin_done = done;
     }
-    if (progress->drawn_ns && now - progress->drawn_ns < redraw_ns && done < total) return;
+    const uint64_t last_ns =
+        progress->drawn_ns || is_terminal ? progress->drawn_ns : progress->begin_ns;
+    if (last_ns && now - last_ns < redraw_ns && (done < total || !is_terminal)) return;
     progress->drawn_ns = now;
     if (total > 0)
         format_progress(progress, label, done, total, units_per_second, unit, detail, line);
     else
         snprintf(line, sizeof line, "%s", detail);
-    fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
+    if (is_terminal)
+        fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
+    else
+        fprintf(stderr, "%s\n", line);
     fflush(stderr);
-    line_is_drawn = true;
+    line_is_drawn = is_terminal;
 }
 
 /* ---- texts ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What people see: tables on standard output, a progress line on standard error, log lines. Colour
- * and the progress line only on a terminal (and no colour with NO_COLOR or TERM=dumb). */
+ * only on a terminal (and not with NO_COLOR or TERM=dumb); the progress line is drawn again and again there, and
+ * written every half minute elsewhere. */
 #ifndef TP_CLI_UI_H
 #define TP_CLI_UI_H
 

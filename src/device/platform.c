@@ -120,7 +120,8 @@ static tpucl_status note_no_platform(tp_device_list *list, cl_int code)
     return add_note(
         list,
         "the OpenCL loader found no platform%s; it looks for drivers in '%s'%s: install one "
-        "(Debian: pocl-opencl-icd runs on any CPU)",
+        "(Debian: pocl-opencl-icd runs on any CPU), or see why what is listed there does not load "
+        "(OCL_ICD_DEBUG=7 says it; a limit of memory, 'ulimit -v', is one cause)",
         detail, folder ? folder : "/etc/OpenCL/vendors", folder ? " (OCL_ICD_VENDORS)" : "");
 }
 
